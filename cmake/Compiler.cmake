@@ -1,0 +1,32 @@
+# Flags live on interface targets that our own targets link PRIVATE, so that nothing of them is exported.
+include(CheckCCompilerFlag)
+
+add_library(photond_flags INTERFACE)
+target_compile_definitions(photond_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
+
+foreach(flag -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wvla -Wundef
+             -Wformat=2 -Wpointer-arith -Wwrite-strings)
+  string(MAKE_C_IDENTIFIER "HAVE${flag}" have)
+  check_c_compiler_flag(${flag} ${have})
+  if(${have})
+    target_compile_options(photond_flags INTERFACE ${flag})
+  endif()
+endforeach()
+if(PHOTOND_WERROR)
+  target_compile_options(photond_flags INTERFACE -Werror)
+endif()
+
+if(PHOTOND_SANITIZE)
+  add_compile_options(-fsanitize=${PHOTOND_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${PHOTOND_SANITIZE})
+endif()
+if(PHOTOND_COVERAGE)
+  add_compile_options(--coverage -O0)
+  add_link_options(--coverage)
+endif()
+if(PHOTOND_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PHOTOND_FUZZ needs clang (use the fuzz preset)")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,114 @@
+#include "cli/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+static size_t format_float(char *text, size_t cap, double value, int digits_low, int digits_high,
+                           bool single) {
+    if (isnan(value))
+        return (size_t)snprintf(text, cap, "nan");
+    if (isinf(value))
+        return (size_t)snprintf(text, cap, value < 0 ? "-inf" : "inf");
+    int n = 0;
+    for (int digits = digits_low; digits <= digits_high; digits++) {
+        n = snprintf(text, cap, "%.*g", digits, value);
+        if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
+            break;
+    }
+    return (size_t)n;
+}
+
+static uint64_t load_unsigned(const void *value, size_t item_bytes) {
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    switch (item_bytes) {
+    case 1:
+        memcpy(&u8, value, 1);
+        return u8;
+    case 2:
+        memcpy(&u16, value, 2);
+        return u16;
+    case 4:
+        memcpy(&u32, value, 4);
+        return u32;
+    default:
+        memcpy(&u64, value, 8);
+        return u64;
+    }
+}
+
+size_t cli_format_number(char *text, size_t cap, char kind, size_t item_bytes, const void *value) {
+    if (kind == 'f' && item_bytes == 4) {
+        float f;
+        memcpy(&f, value, sizeof f);
+        return format_float(text, cap, (double)f, 6, 9, true);
+    }
+    if (kind == 'f') {
+        double d;
+        memcpy(&d, value, sizeof d);
+        return format_float(text, cap, d, 15, 17, false);
+    }
+    uint64_t u = load_unsigned(value, item_bytes);
+    if (kind == 'b')
+        return (size_t)snprintf(text, cap, "%s", u ? "true" : "false");
+    if (kind == 'u')
+        return (size_t)snprintf(text, cap, "%" PRIu64, u);
+    unsigned shift = 64 - 8 * (unsigned)item_bytes;
+    return (size_t)snprintf(text, cap, "%" PRId64, (int64_t)(u << shift) >> shift);
+}
+
+int cli_write_lines(FILE *out, char kind, size_t item_bytes, const void *values, size_t n) {
+    char text[48];
+    for (size_t i = 0; i < n; i++) {
+        size_t k = cli_format_number(text, sizeof text - 1, kind, item_bytes,
+                                     (const uint8_t *)values + i * item_bytes);
+        text[k++] = '\n';
+        if (fwrite(text, 1, k, out) != k)
+            return -1;
+    }
+    return 0;
+}
+
+int cli_write_raw(FILE *out, size_t item_bytes, const void *values, size_t n) {
+    if (BYTES_HOST_IS_LITTLE)
+        return n == 0 || fwrite(values, item_bytes, n, out) == n ? 0 : -1;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t item[8];
+        bytes_copy_le(item, (const uint8_t *)values + i * item_bytes, 1, item_bytes);
+        if (fwrite(item, 1, item_bytes, out) != item_bytes)
+            return -1;
+    }
+    return 0;
+}
+
+int cli_write_json_string(FILE *out, const char *text) {
+    static const char plain[] = "\"\\\b\f\n\r\t", escaped[] = "\"\\bfnrt";
+    fputc('"', out);
+    for (const char *p = text; *p; p++) {
+        const char *special = strchr(plain, *p);
+        if (special)
+            fprintf(out, "\\%c", escaped[special - plain]);
+        else if ((unsigned char)*p < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*p);
+        else
+            fputc(*p, out);
+    }
+    fputc('"', out);
+    return ferror(out) ? -1 : 0;
+}
+
+int cli_finish(const char *program, int code) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno != EPIPE)
+        fprintf(stderr, "%s: standard output could not be written whole: %s\n", program, strerror(errno));
+    return CLI_USAGE;
+}

@@ -1,0 +1,110 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "cli/npy.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+static void crc32c_known_values(void **state) {
+    (void)state;
+    uint8_t zeros[32] = {0};
+    assert_int_equal(common_crc32c(0, "123456789", 9), 0xE3069283);
+    assert_int_equal(common_crc32c(0, zeros, 32), 0x8A9136AA);
+    assert_int_equal(common_crc32c(0, "", 0), 0);
+    assert_int_equal(common_crc32c(common_crc32c(0, "1234", 4), "56789", 5), 0xE3069283);
+}
+
+static void crc32c_forms_agree(void **state) {
+    (void)state;
+    uint8_t data[300];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 37 + 11);
+    for (size_t start = 0; start < 9; start++)
+        for (size_t n = 0; start + n <= sizeof data; n++)
+            assert_int_equal(common_crc32c(5, data + start, n), common_crc32c_portable(5, data + start, n));
+}
+
+static void bytes_are_little_endian(void **state) {
+    (void)state;
+    uint8_t b[8];
+    bytes_store64(b, 0x0102030405060708u);
+    assert_int_equal(b[0], 8);
+    assert_int_equal(b[7], 1);
+    assert_int_equal(bytes_load16(b), 0x0708);
+    assert_int_equal(bytes_load32(b), 0x05060708);
+    assert_true(bytes_load64(b) == 0x0102030405060708u);
+}
+
+static void check_number(char kind, size_t width, const void *value, const char *text) {
+    char got[48];
+    cli_format_number(got, sizeof got, kind, width, value);
+    assert_string_equal(got, text);
+}
+
+static void numbers_read_back(void **state) {
+    (void)state;
+    check_number('i', 1, &(int8_t){-128}, "-128");
+    check_number('i', 2, &(int16_t){-2}, "-2");
+    check_number('i', 8, &(int64_t){INT64_MIN}, "-9223372036854775808");
+    check_number('u', 8, &(uint64_t){UINT64_MAX}, "18446744073709551615");
+    check_number('f', 4, &(float){0.1f}, "0.1");
+    check_number('f', 8, &(double){0.1}, "0.1");
+    check_number('f', 8, &(double){1.0 / 3}, "0.3333333333333333");
+    check_number('f', 8, &(double){-0.0}, "-0");
+    check_number('b', 1, &(uint8_t){2}, "true");
+}
+
+static void npy_header_is_aligned(void **state) {
+    (void)state;
+    char *data = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&data, &size);
+    assert_int_equal(cli_npy_header(f, 'u', 2, (uint64_t[]){512, 3}, 2, true), 0);
+    fclose(f);
+    assert_int_equal(size % 64, 0);
+    assert_memory_equal(data, "\x93NUMPY\x01\x00", 8);
+    assert_memory_equal(data + 10, "{'descr': '<u2', 'fortran_order': True, 'shape': (512, 3), }", 60);
+    assert_int_equal(data[size - 1], '\n');
+    free(data);
+}
+
+static void json_strings_are_escaped(void **state) {
+    (void)state;
+    char *data = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&data, &size);
+    assert_int_equal(cli_write_json_string(f, "a\"b\\c\n\x01µ"), 0);
+    fclose(f);
+    assert_string_equal(data, "\"a\\\"b\\\\c\\n\\u0001µ\"");
+    free(data);
+}
+
+static void counts_have_prefixes(void **state) {
+    (void)state;
+    char text[16];
+    cli_format_count(text, sizeof text, 0);
+    assert_string_equal(text, "0 ");
+    cli_format_count(text, sizeof text, 999);
+    assert_string_equal(text, "999 ");
+    cli_format_count(text, sizeof text, 12345678);
+    assert_string_equal(text, "12.3 M");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crc32c_known_values),     cmocka_unit_test(crc32c_forms_agree),
+        cmocka_unit_test(bytes_are_little_endian), cmocka_unit_test(numbers_read_back),
+        cmocka_unit_test(npy_header_is_aligned),   cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(counts_have_prefixes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

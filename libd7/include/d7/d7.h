@@ -1,0 +1,543 @@
+/* d7.h: reading and writing D7 `.photons` files.
+ *
+ * A D7 file holds named datasets, each a growing row of numbers of one type (photon positions, micro times,
+ * time stamps), stored in compressed pages, and attributes (text). A writer appends; readers read closed
+ * files by their global index, and files that are still being written or were cut short by their index
+ * islands and a scan.
+ *
+ * Conventions
+ *   - Handles are opaque: made by _create or _open, ended by _free, which takes NULL and never fails.
+ *   - Functions that can fail return 0 or a negative D7_ERR_ code and, where they take a d7_error (may be
+ * NULL), say there what failed, where in the file and why. Output arguments are untouched on failure.
+ *   - Values are in the host's byte order in memory; files are little-endian.
+ *   - Strings are UTF-8 and end in NUL.
+ *   - The library keeps no global state, never prints, logs or exits. Different handles may be used by
+ * different threads at the same time; one handle by one thread at a time, except where a function says
+ * otherwise.
+ */
+#ifndef D7_D7_H
+#define D7_D7_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define D7_API __attribute__((visibility("default")))
+#define D7_MUST_USE __attribute__((warn_unused_result))
+#else
+#define D7_API
+#define D7_MUST_USE
+#endif
+
+/* ---- Errors
+ * ---------------------------------------------------------------------------------------------------- */
+
+/** code, name, what it means */
+#define D7_ERROR_MAP(X)                                                                                      \
+    X(-1, ARG, "an argument is not valid")                                                                   \
+    X(-2, NOMEM, "out of memory")                                                                            \
+    X(-3, IO, "the operating system reported an error")                                                      \
+    X(-4, NOSPACE, "no space left on the device or in the quota")                                            \
+    X(-5, EXISTS, "the file exists already")                                                                 \
+    X(-6, NOTFOUND, "not found")                                                                             \
+    X(-7, LOCKED, "another writer holds the file")                                                           \
+    X(-8, TRUNCATED, "the file ends too early")                                                              \
+    X(-9, CORRUPT, "the file breaks the rules of the format")                                                \
+    X(-10, UNSUPPORTED, "a form of file that this library does not read")                                    \
+    X(-11, LIMIT, "a size is beyond a limit of the format or of this library")                               \
+    X(-12, STATE, "not possible in the present state")                                                       \
+    X(-13, CANCELLED, "stopped by the caller")
+
+enum d7_error_code {
+    D7_OK = 0,
+#define D7_ERROR_ENUM(code, name, text) D7_ERR_##name = code,
+    D7_ERROR_MAP(D7_ERROR_ENUM)
+#undef D7_ERROR_ENUM
+};
+
+#define D7_NO_OFFSET UINT64_MAX
+
+/** What went wrong. Owned by the caller; written only on failure. */
+typedef struct d7_error {
+    int code;        /* D7_ERR_... */
+    int os_errno;    /* errno of the failed system call, 0 where there was none */
+    uint64_t offset; /* byte offset in the file, D7_NO_OFFSET where none applies */
+    char text[512];  /* one sentence: what, where, why; names the file */
+} d7_error;
+
+/** "ARG", "NOMEM", ... ; "OK" for 0, "UNKNOWN" for anything else. Any thread. */
+D7_API const char *d7_error_name(int code);
+
+/** What a code means, in general. Any thread. */
+D7_API const char *d7_error_text(int code);
+
+/** The version of the library, "MAJOR.MINOR.PATCH". Any thread. */
+D7_API const char *d7_version(void);
+
+/* ---- The format's numbers
+ * ---------------------------------------------------------------------------------------- */
+
+#define D7_BLOCK_BYTES 16384u                       /* fragments never cross a multiple of this */
+#define D7_ENTRY_BYTES_MAX (16u * 1024 * 1024)      /* one serialised FileEntry */
+#define D7_INDEX_BODY_MAX (D7_ENTRY_BYTES_MAX - 16) /* what fits in one Index entry */
+#define D7_PAGE_BYTES_DEFAULT 16384u                /* bytes of unencoded items in a page */
+#define D7_PAGE_BYTES_MIN 16u
+#define D7_PAGE_BYTES_MAX (16u * 1024 * 1024)
+#define D7_INDEX_STEP_DEFAULT 512u /* blocks from island to island */
+#define D7_INDEX_STEP_MAX (1u << 20)
+#define D7_DATASETS_MAX 65536u          /* of this library */
+#define D7_MARKER_KEY "d7.global_index" /* reserved attribute, hidden from users */
+
+/** Element types; the numbers are those of the format. */
+typedef enum d7_type {
+    D7_INT8 = 0,
+    D7_INT16 = 1,
+    D7_INT32 = 2,
+    D7_INT64 = 3,
+    D7_UINT8 = 4,
+    D7_UINT16 = 5,
+    D7_UINT32 = 6,
+    D7_UINT64 = 7,
+    D7_FLOAT = 8,
+    D7_DOUBLE = 9
+} d7_type;
+
+#define D7_N_TYPES 10
+
+/** Bytes of one element; 0 for a number that is not a type. Any thread. */
+D7_API size_t d7_type_size(d7_type type);
+
+/** "uint16" and so on; NULL for a number that is not a type. Any thread. */
+D7_API const char *d7_type_name(d7_type type);
+
+/** The type of that name. Returns 0; D7_ERR_NOTFOUND. Any thread. */
+D7_API D7_MUST_USE int d7_type_parse(const char *name, d7_type *ret_type);
+
+/** Items in a whole page of that type: bytes_per_page / size; 0 for a bad type. Any thread. */
+D7_API size_t d7_items_per_page(d7_type type, size_t bytes_per_page);
+
+/* ---- Tables: memory, files, threads
+ * ------------------------------------------------------------------------------- */
+
+/** Where the library takes memory from. NULL in the options: malloc, realloc, free. All three are required.
+ */
+typedef struct d7_alloc {
+    void *ctx;
+    void *(*resize)(void *ctx, void *old, size_t bytes); /* as realloc; old may be NULL; bytes > 0 */
+    void (*release)(void *ctx, void *old);               /* as free; old may be NULL */
+} d7_alloc;
+
+enum d7_io_flags {
+    D7_IO_READ = 0,      /* for reading */
+    D7_IO_WRITE = 1,     /* for reading and writing */
+    D7_IO_CREATE = 2,    /* make the file if it is not there; contents of an existing one stay */
+    D7_IO_EXCLUSIVE = 4, /* with CREATE: fail with -EEXIST if it is there */
+};
+
+/** How the library reaches files. NULL in the options: the operating system's (d7_io_system()).
+ *
+ * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
+ * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
+ * at once only as d7_writer_sync_data() says. All but `remove` are required.
+ */
+typedef struct d7_io {
+    void *ctx;
+    int (*open)(void *ctx, const char *path, int flags, unsigned mode, void **ret_file);
+    int (*close)(void *ctx, void *file);
+    int64_t (*pread)(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset);
+    int64_t (*pwrite)(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset);
+    int (*sync_data)(void *ctx, void *file); /* contents and length reach the disk */
+    int (*size)(void *ctx, void *file, uint64_t *ret_bytes);
+    int (*truncate)(void *ctx, void *file, uint64_t bytes);
+    int (*lock)(void *ctx, void *file); /* exclusive; -EAGAIN: taken; -ENOLCK, -EOPNOTSUPP: none here */
+    int (*held)(void *ctx, void *file, bool *ret_held); /* does someone else hold the lock? never takes it */
+    int (*remove)(void *ctx, const char *path); /* may be NULL: a failed creation then leaves its file */
+} d7_io;
+
+/** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
+D7_API const d7_io *d7_io_system(void);
+
+/** Threads, from the caller: the library makes none. submit starts job(arg) on some thread (or runs it at
+ * once) and returns 0, or anything else if it could not, in which case the library runs the job itself; wait
+ * returns when all submitted jobs have ended. Both are called by the thread that uses the handle. */
+typedef struct d7_executor {
+    void *ctx;
+    int (*submit)(void *ctx, void (*job)(void *arg), void *arg);
+    void (*wait)(void *ctx);
+} d7_executor;
+
+/* ---- Pages: pure functions
+ * ---------------------------------------------------------------------------------------- */
+
+/** Bytes that suffice for the entry of a page of n items; SIZE_MAX where none would. Any thread. */
+D7_API size_t d7_page_bound(d7_type type, size_t n);
+
+/** Encodes one page: a whole serialised FileEntry, ready for d7_writer_append_page().
+ *  values   [n], n > 0
+ *  out      [cap] bytes; cap of d7_page_bound(type, n) always suffices
+ *  Returns  0 and the entry's length; D7_ERR_ARG; D7_ERR_LIMIT when cap is less than the bound or the entry
+ *           would be over D7_ENTRY_BYTES_MAX
+ *  Thread   any; pure
+ */
+D7_API D7_MUST_USE int d7_page_encode(uint32_t dataset_id, d7_type type, const void *values, size_t n,
+                                      void *out, size_t cap, size_t *ret_bytes);
+
+/** Decodes one page, read leniently (unknown fields, any order, unpacked deltas, left-out zeros).
+ *  entry    [bytes] one serialised FileEntry that holds `data`
+ *  type     of the dataset; the entry does not say it
+ *  out      [cap] items
+ *  Returns  0, the dataset id and the number of items; D7_ERR_LIMIT when there are more than cap items (out
+ * is not written to); D7_ERR_CORRUPT (err->offset is the offset within the entry); D7_ERR_ARG Thread   any;
+ * pure
+ */
+D7_API D7_MUST_USE int d7_page_decode(d7_type type, const void *entry, size_t bytes, void *out, size_t cap,
+                                      uint32_t *ret_dataset_id, size_t *ret_n, d7_error *err);
+
+/** The dataset id and, unless ret_n is NULL, the number of items of a page, without decoding it. `type` is
+ * used for the count only. Returns and threads as d7_page_decode(). */
+D7_API D7_MUST_USE int d7_page_count(d7_type type, const void *entry, size_t bytes, uint32_t *ret_dataset_id,
+                                     size_t *ret_n, d7_error *err);
+
+/* ---- Writing
+ * ------------------------------------------------------------------------------------------------------ */
+
+/** A dataset to be written. */
+typedef struct d7_dataset {
+    const char *name; /* not empty, unique in the file; by custom a path: "/photons/x" */
+    d7_type type;
+} d7_dataset;
+
+/** An attribute. The lengths count bytes without the NUL; only files of other programs hold NULs inside. */
+typedef struct d7_attribute {
+    const char *key;
+    const char *value;
+    size_t key_bytes;   /* set by the reader; the writer takes the string up to its NUL */
+    size_t value_bytes; /* likewise */
+} d7_attribute;
+
+typedef enum d7_locking {
+    D7_LOCK_TRY = 0, /* hold an advisory lock where the file system has one; see D7_WARN_UNGUARDED */
+    D7_LOCK_REQUIRE, /* creation fails (D7_ERR_UNSUPPORTED) where it has none */
+    D7_LOCK_NONE
+} d7_locking;
+
+/** Fill with d7_writer_options_init(), then change what should differ. Borrowed for d7_writer_create(),
+ * except the tables, which must outlive the writer (contents are copied, their ctx is not). */
+typedef struct d7_writer_options {
+    uint32_t index_step;     /* blocks from island to island, 1 to D7_INDEX_STEP_MAX; default 512 */
+    uint32_t bytes_per_page; /* default 16384; limits: see d7_writer_create() */
+    const d7_attribute
+        *attributes;       /* [n_attributes] known at creation: written right after the header, so that */
+    size_t n_attributes;   /* even a file cut early has them; default none */
+    bool overwrite;        /* replace an existing file; default false: D7_ERR_EXISTS */
+    unsigned mode;         /* permissions of a new file before the umask; default 0666 */
+    d7_locking locking;    /* default D7_LOCK_TRY */
+    size_t buffer_bytes;   /* the file is written in pieces of about this size; default 1 MiB */
+    const d7_io *io;       /* NULL: the system's */
+    const d7_alloc *alloc; /* NULL: malloc */
+    const d7_executor *executor; /* NULL: pages are encoded by the calling thread */
+} d7_writer_options;
+
+D7_API void d7_writer_options_init(d7_writer_options *options);
+
+/** One file being written.
+ *
+ * States: open -> (close) -> closed; any failure but NOSPACE, ARG, NOMEM -> failed, where only
+ * d7_writer_free() is left and every other call returns the first error again.
+ *
+ * Full disk. A write that fails with ENOSPC or EDQUOT returns D7_ERR_NOSPACE and changes nothing: what was
+ * taken stays in memory, in order, and the same call may be made again when there is room (d7_writer_flush()
+ * and d7_writer_close() go on where they stopped; d7_writer_append() and d7_writer_append_page() that
+ * returned D7_ERR_NOSPACE have taken none of the values). A failed sync is never retried: the writer has
+ * failed.
+ *
+ * The same appends give the same bytes, whatever the executor, the buffer size and the flushes in between.
+ */
+typedef struct d7_writer d7_writer;
+
+/** Creates a file and writes its header (and the attributes given in the options) to the operating system.
+ *  datasets [n] in file order, n from 1 to D7_DATASETS_MAX; the index in this array is the dataset's id. Put
+ * photon columns first: some readers know ids below 128 only options  NULL: defaults Returns  0 and the
+ * writer; D7_ERR_ARG (which argument is in err); D7_ERR_EXISTS; D7_ERR_LOCKED (a live writer holds the file:
+ * it was not touched); D7_ERR_LIMIT (header or attributes too large, or a page of bytes_per_page could be
+ * over D7_ENTRY_BYTES_MAX when encoded); D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_UNSUPPORTED (no locks here);
+ * D7_ERR_NOMEM. On failure a file that was made is removed again Disk     nothing is synced; the directory
+ * entry of the new file is the caller's to sync Source   format: sections 1, 2 and 4 of the D7 specification
+ */
+D7_API D7_MUST_USE int d7_writer_create(d7_writer **ret_writer, const char *path, const d7_dataset *datasets,
+                                        size_t n, const d7_writer_options *options, d7_error *err);
+
+enum d7_writer_warning {
+    D7_WARN_UNGUARDED = 1, /* the file system has no locks: nothing keeps a second writer away */
+    D7_WARN_MANY_DATASETS =
+        2, /* ids of 128 and more: a widespread reader loses those datasets without a word */
+    D7_WARN_LONG_HEADER = 4, /* the header is longer than a block: that reader cannot open the file */
+};
+
+/** What the user should be told once about this file: bits of d7_writer_warning. */
+D7_API unsigned d7_writer_warnings(const d7_writer *w);
+
+/** Sets an attribute. It reaches the file with the next island and, at close, the global index. A later value
+ * of a key replaces the earlier one; the key keeps its first place in the order. key, value  valid UTF-8,
+ * copied; key not empty and not D7_MARKER_KEY Returns     0; D7_ERR_ARG; D7_ERR_LIMIT (longer than one Index
+ * entry takes); D7_ERR_NOMEM; D7_ERR_STATE
+ */
+D7_API D7_MUST_USE int d7_writer_set_attribute(d7_writer *w, const char *key, const char *value,
+                                               d7_error *err);
+
+/** Appends values to a dataset. Whole pages are encoded and framed as they fill, the rest is kept for the
+ * next call. values   [n] of the dataset's type; borrowed for the call; n of 0 is allowed Returns  0: all
+ * taken. D7_ERR_NOSPACE: none taken, try again later (what a large append could not hand to a full disk on
+ * its way is kept in memory and reported by the next call). D7_ERR_NOMEM: a part may have been taken,
+ * d7_writer_items() tells. D7_ERR_ARG: no such dataset. D7_ERR_STATE: the dataset was ended by a short page,
+ * or the writer is closed. D7_ERR_IO: the writer has failed
+ */
+D7_API D7_MUST_USE int d7_writer_append(d7_writer *w, uint32_t dataset_id, const void *values, size_t n,
+                                        d7_error *err);
+
+/** Appends a page that was encoded elsewhere by d7_page_encode() for this dataset and type. The entry's head
+ * is checked (that it is a page of this dataset and of this length), its values are not. n_items  in the
+ * page: d7_items_per_page(), or fewer (not 0), which ends the dataset Returns  as d7_writer_append(), but
+ * taken whole or not at all; D7_ERR_STATE also while values given to d7_writer_append() wait for their page;
+ * D7_ERR_ARG when the entry's head does not fit
+ */
+D7_API D7_MUST_USE int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry,
+                                             size_t bytes, size_t n_items, d7_error *err);
+
+/** Hands everything framed to the operating system. Values that wait for their page stay in memory.
+ *  Returns  0; D7_ERR_NOSPACE (try again); D7_ERR_IO */
+D7_API D7_MUST_USE int d7_writer_flush(d7_writer *w, d7_error *err);
+
+/** Waits until what was handed to the operating system before this call is on the disk (fdatasync).
+ *  Thread   any: may run on another thread while the writer's thread makes any other call but
+ * d7_writer_close() and d7_writer_free(). One at a time Returns  0; D7_ERR_IO: final, the writer has failed
+ * and nothing since the last successful sync counts as stored
+ */
+D7_API D7_MUST_USE int d7_writer_sync_data(d7_writer *w, d7_error *err);
+
+/** Ends the file: last pages in the order of the datasets, global index, sync, epilogue, sync, and closes it.
+ * An epilogue on the disk is therefore true. The handle stays for the getters and d7_writer_free(). Returns
+ * 0, also when closed already; D7_ERR_NOSPACE (call again, it goes on where it stopped); D7_ERR_NOMEM
+ *           (likewise); D7_ERR_IO; D7_ERR_STATE after an earlier failure
+ *  Disk     the directory is the caller's to sync
+ */
+D7_API D7_MUST_USE int d7_writer_close(d7_writer *w, d7_error *err);
+
+/** Releases the writer. Without d7_writer_close() the file stays open-ended, as after a crash: what was not
+ * handed to the operating system is gone. NULL is allowed. */
+D7_API void d7_writer_free(d7_writer *w);
+
+/* Getters: the writer's thread, any state. A dataset id that does not exist counts 0. */
+
+/** Items taken, in pages or waiting for one. */
+D7_API uint64_t d7_writer_items(const d7_writer *w, uint32_t dataset_id);
+/** Items in framed pages. */
+D7_API uint64_t d7_writer_paged_items(const d7_writer *w, uint32_t dataset_id);
+/** Pages framed, of all datasets. */
+D7_API uint64_t d7_writer_pages(const d7_writer *w);
+/** Length of the file as framed so far, handed over or not. */
+D7_API uint64_t d7_writer_framed_bytes(const d7_writer *w);
+/** Length of the file as handed to the operating system. */
+D7_API uint64_t d7_writer_written_bytes(const d7_writer *w);
+/** Size of the global index if the file were closed now. Past D7_INDEX_BODY_MAX it takes a second Index
+ * entry, which some readers miss: a recorder begins a new file before. */
+D7_API uint64_t d7_writer_index_bytes(const d7_writer *w);
+
+/* ---- Problems
+ * ----------------------------------------------------------------------------------------------------- */
+
+/** How bad a problem is. */
+typedef enum d7_severity {
+    D7_DAMAGE = 0, /* data is lost or the file breaks the format */
+    D7_NOTE        /* worth knowing; nothing is lost */
+} d7_severity;
+
+/** name, usual severity, what it means */
+#define D7_PROBLEM_MAP(X)                                                                                    \
+    X(TORN_TAIL, DAMAGE, "the last entry is incomplete")                                                     \
+    X(NO_EPILOGUE, DAMAGE, "the closing was cut short: a global index without an epilogue")                  \
+    X(BAD_EPILOGUE, DAMAGE, "the epilogue does not point at a global index")                                 \
+    X(TRAILING_BYTES, DAMAGE, "bytes follow the epilogue")                                                   \
+    X(BAD_FRAME, DAMAGE, "a fragment breaks the framing")                                                    \
+    X(BAD_ENTRY, DAMAGE, "an entry is no valid message")                                                     \
+    X(BAD_PAGE, DAMAGE, "a page does not decode")                                                            \
+    X(UNKNOWN_DATASET, DAMAGE, "a page of a dataset that the header does not list")                          \
+    X(MISSING_PAGE, DAMAGE, "the index lists a page that is not there")                                      \
+    X(UNLISTED_PAGE, DAMAGE, "a page that the index does not list")                                          \
+    X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8")                                              \
+    X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
+    X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
+    X(ISLAND_PLACE, NOTE, "an index island is missing or not where a writer puts it")                        \
+    X(PAGE_LENGTH, NOTE, "a page before the last holds another number of items than the header says")        \
+    X(BEING_WRITTEN, NOTE, "a writer holds the file; its last entry is not whole yet")
+
+typedef enum d7_problem_code {
+#define D7_PROBLEM_ENUM(name, severity, text) D7_PROBLEM_##name,
+    D7_PROBLEM_MAP(D7_PROBLEM_ENUM)
+#undef D7_PROBLEM_ENUM
+        D7_N_PROBLEMS
+} d7_problem_code;
+
+#define D7_NO_DATASET UINT32_MAX
+
+/** One problem of a file. */
+typedef struct d7_problem {
+    d7_problem_code code;
+    d7_severity severity;
+    uint64_t offset;     /* where in the file, D7_NO_OFFSET where it has no place */
+    uint32_t dataset_id; /* D7_NO_DATASET where it concerns none */
+    uint64_t first_item; /* of the dataset: the items concerned, when n_items > 0 */
+    uint64_t n_items;
+    char text[256]; /* the reason, one sentence without a full stop */
+} d7_problem;
+
+/** "torn_tail", "bad_page", ... ; NULL for a number that is none. Any thread. */
+D7_API const char *d7_problem_name(d7_problem_code code);
+
+/* ---- Reading
+ * ------------------------------------------------------------------------------------------------------ */
+
+/** Fill with d7_reader_options_init(). The tables must outlive the reader. */
+typedef struct d7_reader_options {
+    bool recover; /* do not trust epilogue and global index: islands and scan, as for an unclosed file */
+    bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
+    const d7_io *io;
+    const d7_alloc *alloc;
+    const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
+} d7_reader_options;
+
+D7_API void d7_reader_options_init(d7_reader_options *options);
+
+/** One file being read. One thread at a time. */
+typedef struct d7_reader d7_reader;
+
+typedef enum d7_state {
+    D7_STATE_CLOSED, /* ends in a valid epilogue */
+    D7_STATE_OPEN    /* being written, or cut short */
+} d7_state;
+
+/** Opens a file and learns where its pages are. A file that another program is writing may be opened at any
+ * time and is not disturbed. Damage does not stop it: it is listed (d7_reader_problem()), and whatever is
+ * whole can be read. options  NULL: defaults Returns  0 and the reader; D7_ERR_NOTFOUND (no such file);
+ * D7_ERR_TRUNCATED (cut inside the header); D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks,
+ * as one other writer makes them: err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO Memory   up to 24 bytes
+ * a page while opening, 8 after, and the largest entry twice Source   format: section 5 of the D7
+ * specification
+ */
+D7_API D7_MUST_USE int d7_reader_open(d7_reader **ret_reader, const char *path,
+                                      const d7_reader_options *options, d7_error *err);
+
+D7_API void d7_reader_free(d7_reader *r);
+
+D7_API d7_state d7_reader_state(const d7_reader *r);
+/** Whether a writer held the file when it was opened. */
+D7_API bool d7_reader_held(const d7_reader *r);
+/** Length of the file when it was opened, in bytes. */
+D7_API uint64_t d7_reader_file_bytes(const d7_reader *r);
+D7_API void d7_reader_version(const d7_reader *r, uint32_t ret_version[3]);
+/** Blocks from island to island. */
+D7_API uint32_t d7_reader_index_step(const d7_reader *r);
+D7_API uint32_t d7_reader_bytes_per_page(const d7_reader *r);
+/** Pages known, of all datasets. */
+D7_API uint64_t d7_reader_pages(const d7_reader *r);
+
+/** What a reader knows of a dataset; strings and arrays live as long as the reader. */
+typedef struct d7_dataset_info {
+    const char *name;
+    size_t name_bytes; /* without the NUL */
+    d7_type type;
+    uint64_t
+        items; /* readable and damaged ones; a damaged last page, whose length nobody knows, counts none */
+    uint64_t pages;
+    const uint64_t *shape; /* [rank] as the header gives it; the first number of a growing dataset is 0 */
+    size_t rank;
+} d7_dataset_info;
+
+D7_API size_t d7_reader_n_datasets(const d7_reader *r);
+/** Returns 0; D7_ERR_ARG: no such dataset. */
+D7_API D7_MUST_USE int d7_reader_dataset(const d7_reader *r, uint32_t dataset_id, d7_dataset_info *ret_info);
+/** The first dataset of that name. Returns 0; D7_ERR_NOTFOUND. */
+D7_API D7_MUST_USE int d7_reader_find_dataset(const d7_reader *r, const char *name, uint32_t *ret_dataset_id);
+
+/** Attributes in the order of their first writing, last values; the format's marker is left out. Strings live
+ * as long as the reader. */
+D7_API size_t d7_reader_n_attributes(const d7_reader *r);
+/** Returns 0; D7_ERR_ARG: no such attribute. */
+D7_API D7_MUST_USE int d7_reader_attribute(const d7_reader *r, size_t i, d7_attribute *ret_attribute);
+/** The value of an attribute, NULL where it is not set. */
+D7_API const char *d7_reader_find_attribute(const d7_reader *r, const char *key);
+
+/** Problems met so far, by opening and by reading, each page once. At most 1000 are kept, all are counted. */
+D7_API uint64_t d7_reader_n_problems(const d7_reader *r);
+/** How many of them are damage. */
+D7_API uint64_t d7_reader_n_damages(const d7_reader *r);
+/** Returns 0; D7_ERR_ARG: no such problem, or past those that are kept. */
+D7_API D7_MUST_USE int d7_reader_problem(const d7_reader *r, size_t i, d7_problem *ret_problem);
+
+/** Reads items [from, from + n) of a dataset.
+ *  out      [n] of the dataset's type, host byte order
+ *  Returns  0; D7_ERR_ARG: not so many items; D7_ERR_CORRUPT: a page among them is damaged (err names it and
+ * its items; out holds the items before it, read around it); D7_ERR_TRUNCATED: the file has shrunk since it
+ *           was opened; D7_ERR_NOMEM; D7_ERR_IO
+ *  Pages of other writers may hold an unexpected number of items: the first one met makes the reader count
+ * the whole dataset, after which d7_reader_dataset() may tell another number of items.
+ */
+D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out,
+                                      d7_error *err);
+
+/** Where a page is and what it holds. */
+typedef struct d7_page_info {
+    uint64_t offset; /* of its first fragment header */
+    uint64_t first_item;
+    uint64_t n_items; /* 0 for a damaged last page */
+    bool damaged;     /* known to be; only pages that were read are known */
+} d7_page_info;
+
+/** Page `page` of a dataset. Returns 0; D7_ERR_ARG: no such page. */
+D7_API D7_MUST_USE int d7_reader_page(const d7_reader *r, uint32_t dataset_id, uint64_t page,
+                                      d7_page_info *ret_page);
+
+/** Called now and then during long work; anything but 0 stops it with D7_ERR_CANCELLED. */
+typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
+
+/** Looks into every page of every dataset: exact item counts, every damaged page among the problems.
+ *  progress NULL is allowed
+ *  Returns  0, also when problems were found; D7_ERR_CANCELLED; D7_ERR_NOMEM; D7_ERR_IO */
+D7_API D7_MUST_USE int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error *err);
+
+/* ---- Verifying
+ * ---------------------------------------------------------------------------------------------------- */
+
+/** Called for each problem as it is found. */
+typedef void d7_problem_fn(void *ctx, const d7_problem *problem);
+
+typedef struct d7_verify_summary {
+    d7_state state;
+    bool held;
+    uint64_t file_bytes;
+    uint64_t entries;
+    uint64_t pages;
+    uint64_t damages; /* problems of severity D7_DAMAGE */
+    uint64_t notes;
+} d7_verify_summary;
+
+/** Reads a whole file from front to back and holds it against every rule of the format: framing, messages,
+ * pages, their lengths, places of the islands, that islands and global index list exactly the pages, the
+ * epilogue and its place, attributes. A file that is open and whole is without damage. options  NULL:
+ * defaults; recover and quick have no meaning here Returns  0 and the summary, also when problems were found;
+ * as d7_reader_open() when the header cannot be read; D7_ERR_CANCELLED
+ */
+D7_API D7_MUST_USE int d7_verify(const char *path, const d7_reader_options *options,
+                                 d7_problem_fn *on_problem, void *problem_ctx, d7_progress_fn *progress,
+                                 void *progress_ctx, d7_verify_summary *ret_summary, d7_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,458 @@
+/* libdaf: repositories of scalars, axes, vectors and matrices in the FilesDaf format, version 1.1.
+ *
+ * A repository holds named properties: scalars; axes (named lists of unique entries); vectors (one value for
+ * each entry of an axis); matrices (one value for each pair of entries of a rows axis and a columns axis,
+ * column-major: element (i, j) at i + j * rows). On disk it is a directory of JSON descriptors and payload
+ * files; a dense payload is either flat (bare little-endian values, read by mapping) or packed (compressed
+ * chunks in one file that is a ZIP archive and a Zarr v3 shard at once).
+ *
+ * Errors     Functions that return int return 0 or a negative DAF_ERR_ code; the optional last argument gets
+ *            the details. Out parameters are untouched on failure. Damaged files are errors, never crashes.
+ * Strings    UTF-8, NUL-terminated unless a length is given.
+ * Threads    A handle belongs to one thread at a time. Different handles, also on the same repository, are
+ *            independent: one writer and any number of readers, in any threads and processes. Arrays are
+ *            immutable and may be read from any thread.
+ * Crashes    Everything is written under a temporary name first and renamed: payload, descriptor, index. A
+ *            payload that someone has mapped is never written into. A failed call leaves the property as it
+ *            was.
+ */
+#ifndef DAF_DAF_H
+#define DAF_DAF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DAF_API __attribute__((visibility("default")))
+#define DAF_MUST_USE __attribute__((warn_unused_result))
+#else
+#define DAF_API
+#define DAF_MUST_USE
+#endif
+
+/* ---------------------------------------------------------------------------------------------- errors */
+
+/* X(name, code, text) */
+#define DAF_ERROR_MAP(X)                                                                                     \
+    X(ARG, -1, "invalid argument")                                                                           \
+    X(NOMEM, -2, "out of memory")                                                                            \
+    X(IO, -3, "input or output failed")                                                                      \
+    X(NOT_DAF, -4, "not a daf data set")                                                                     \
+    X(VERSION, -5, "incompatible format version")                                                            \
+    X(MISSING, -6, "no such property")                                                                       \
+    X(EXISTS, -7, "exists already")                                                                          \
+    X(NAME, -8, "name cannot be stored")                                                                     \
+    X(VALUE, -9, "value cannot be stored")                                                                   \
+    X(TYPE, -10, "the property is of another type")                                                          \
+    X(READ_ONLY, -11, "opened for reading only")                                                             \
+    X(BUSY, -12, "another writer has it open")                                                               \
+    X(CORRUPT, -13, "damaged or against the format")                                                         \
+    X(TRUNCATED, -14, "shorter than it must be")                                                             \
+    X(UNSUPPORTED, -15, "not supported")                                                                     \
+    X(LIMIT, -16, "past a limit")
+
+enum {
+    DAF_OK = 0,
+#define DAF_ERROR_ENUM(name, code, text) DAF_ERR_##name = code,
+    DAF_ERROR_MAP(DAF_ERROR_ENUM)
+#undef DAF_ERROR_ENUM
+};
+
+/* Caller-owned details of a failure; untouched on success. */
+typedef struct daf_error {
+    int code;        /* DAF_ERR_... */
+    int os_errno;    /* errno of the failed system call, or 0 */
+    uint64_t offset; /* byte offset in the file that `text` names, where one applies, else 0 */
+    char text[1024]; /* one sentence, always terminated: what, where (file, property) and why */
+} daf_error;
+
+/* The text of a code of the list above ("unknown error" for others). Static; any thread. */
+DAF_API const char *daf_strerror(int code);
+
+/* The version of the library, such as "0.1.0". Static; any thread. */
+DAF_API const char *daf_version(void);
+
+/* ----------------------------------------------------------------------------------------------- types */
+
+/* X(name, text as on disk, bytes of an element) */
+#define DAF_TYPE_MAP(X)                                                                                      \
+    X(BOOL, "Bool", 1)                                                                                       \
+    X(INT8, "Int8", 1)                                                                                       \
+    X(INT16, "Int16", 2)                                                                                     \
+    X(INT32, "Int32", 4)                                                                                     \
+    X(INT64, "Int64", 8)                                                                                     \
+    X(UINT8, "UInt8", 1)                                                                                     \
+    X(UINT16, "UInt16", 2)                                                                                   \
+    X(UINT32, "UInt32", 4)                                                                                   \
+    X(UINT64, "UInt64", 8)                                                                                   \
+    X(FLOAT32, "Float32", 4)                                                                                 \
+    X(FLOAT64, "Float64", 8)                                                                                 \
+    X(STRING, "String", 0)
+
+typedef enum daf_type {
+#define DAF_TYPE_ENUM(name, text, bytes) DAF_##name,
+    DAF_TYPE_MAP(DAF_TYPE_ENUM)
+#undef DAF_TYPE_ENUM
+        DAF_N_TYPES
+} daf_type;
+
+/* Bytes of an element in memory and on disk; 0 for String and for values that are no type. */
+DAF_API size_t daf_type_bytes(daf_type type);
+
+/* The name as written on disk ("UInt32"); NULL for values that are no type. Static. */
+DAF_API const char *daf_type_name(daf_type type);
+
+/* Finds a type by its name, in any case; "int" is Int64. Returns 0, or DAF_ERR_TYPE. */
+DAF_API DAF_MUST_USE int daf_type_parse(daf_type *ret, const char *name);
+
+/* How the chunks of packed data are compressed. Levels: zstd 1 to 22, the others 1 to 9. The blosc codecs are
+ * known by name but neither read nor written by this version (DAF_ERR_UNSUPPORTED). */
+typedef enum daf_codec {
+    DAF_CODEC_DEFAULT = 0, /* as opened; at open: DAF_PACKED_COMPRESSION, else zstd */
+    DAF_CODEC_ZSTD,
+    DAF_CODEC_GZIP,
+    DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE,
+    DAF_CODEC_BLOSC_LZ4_BITSHUFFLE
+} daf_codec;
+
+/* The name as written on disk ("zstd"); NULL for values that are no codec and for DAF_CODEC_DEFAULT. */
+DAF_API const char *daf_codec_name(daf_codec codec);
+
+/* Finds a codec by its name. Returns 0, or DAF_ERR_UNSUPPORTED. */
+DAF_API DAF_MUST_USE int daf_codec_parse(daf_codec *ret, const char *name);
+
+/* --------------------------------------------------------------------------------------------- opening */
+
+/* One repository. */
+typedef struct daf daf;
+
+/* Runs jobs for the library, so that chunks are compressed in parallel. What is written does not depend on
+ * it. The library calls both functions from the thread that called it, and uses no thread of its own. */
+typedef struct daf_executor {
+    void *context;
+    /* Arranges for run(job) to be called once, on any thread, now or soon. Returns 0, or non-zero when the
+     * job was not taken; the library then runs it itself. */
+    int (*submit)(void *context, void (*run)(void *job), void *job);
+    /* Returns when every job submitted with this context has returned. */
+    void (*wait)(void *context);
+    unsigned n_threads; /* how many jobs are worth having under way at once; 0 or 1: no parallel work */
+} daf_executor;
+
+/* When a dense matrix counts as large enough to be packed (specification section 8). */
+typedef enum daf_pack_rule {
+    DAF_PACK_BY_PROPERTY = 0, /* rows * columns * element bytes >= target: the format's rule */
+    DAF_PACK_BY_COLUMN        /* rows * element bytes >= target: the rule of other writers */
+} daf_pack_rule;
+
+typedef struct daf_io daf_io; /* a table of system calls, private: tests inject faults with it */
+
+typedef struct daf_options {
+    /* The repository's name; NULL: the String scalar "name", else the path. Copied. */
+    const char *name;
+
+    /* Pack vectors and matrices whose size reaches the target chunk size. Default false. */
+    bool packed;
+    daf_codec codec;          /* DAF_CODEC_DEFAULT: environment DAF_PACKED_COMPRESSION, else zstd */
+    int level;                /* 0: environment DAF_PACKED_COMPRESSION_LEVEL, else 5 */
+    uint32_t target_chunk_kb; /* 0: environment DAF_PACKED_TARGET_CHUNK_KB, else 8 (1 KB = 1024 bytes) */
+    daf_pack_rule pack_rule;
+
+    /* Each write is on the disk when the call (or daf_batch_commit) returns. Default false: the order of
+     * renames protects against a killed process, not against a power cut. */
+    bool sync;
+
+    /* Permission bits of what is created, exactly so whatever the umask; 0: 0666 and 0777 less the umask. */
+    unsigned file_mode;
+    unsigned directory_mode;
+
+    /* Store NaN and infinities of Float scalars as strings. Default false, since the Julia implementation
+     * cannot read them: setting such a scalar is then DAF_ERR_VALUE. Vectors and matrices hold any float. */
+    bool non_finite_scalars;
+
+    const daf_executor *executor; /* NULL: everything in the calling thread. Copied; its context must outlive
+                                     the handle. */
+    const daf_io *io;             /* NULL */
+} daf_options;
+
+/* Fills in the defaults. */
+DAF_API void daf_options_init(daf_options *options);
+
+/* Opens the repository at `path`.
+ *  mode     "r"   read; must exist
+ *           "r+"  read and write; must exist
+ *           "w+"  read and write; created when missing (its parent must exist)
+ *           "w"   as "w+", and emptied first: everything in the directory is removed, foreign files too. A
+ *                 directory that holds files but is no repository is refused instead (DAF_ERR_EXISTS).
+ *  options  NULL: the defaults
+ *  Holds    the directory itself, not its path: once opened, the handle stays with that directory even when
+ *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
+ *  Locks    a writable handle holds an advisory lock on the directory (DAF_ERR_BUSY when another has it); on
+ *           file systems without locks it works unguarded.
+ *  Writes   a missing or unreadable metadata.json is rebuilt, also in mode "r" (there a failure is ignored);
+ *           writable modes also rebuild one that does not list what is there, and remove the temporary files
+ *           of a writer that was killed.
+ *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
+ *           DAF_ERR_UNSUPPORTED paths of archives and URLs; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Free     daf_close, daf_free
+ *  Source   specification sections 2.1, 5, 6
+ */
+DAF_API DAF_MUST_USE int daf_open(daf **ret, const char *path, const char *mode, const daf_options *options,
+                                  daf_error *err);
+
+/* As daf_open, with a relative `path` taken from the directory `dirfd` (AT_FDCWD: the current one; "." is
+ * `dirfd` itself). The descriptor stays the caller's and may be closed after the call. */
+DAF_API DAF_MUST_USE int daf_openat(daf **ret, int dirfd, const char *path, const char *mode,
+                                    const daf_options *options, daf_error *err);
+
+/* Ends the handle: commits an open batch and reports what could not be written. The handle is gone also when
+ * this fails. NULL is fine. */
+DAF_API DAF_MUST_USE int daf_close(daf *d, daf_error *err);
+
+/* Ends the handle without finishing an open batch (its properties are there; the index is put right by the
+ * next writable open). Never fails; NULL is fine. */
+DAF_API void daf_free(daf *d);
+
+/* The repository's name: options.name, else the String scalar "name", else the path as given to the open.
+ * Valid until the next call with this handle. */
+DAF_API const char *daf_name(daf *d);
+
+/* The version of the format that daf.json declares. */
+DAF_API void daf_format_version(const daf *d, int *major, int *minor);
+
+/* --------------------------------------------------------------------------------------------- batches */
+
+/* Between begin and commit, writes put their payloads and descriptors in place as usual, but metadata.json is
+ * written once, at the commit, with the very bytes that single writes would have left. Batches do not nest.
+ *  Returns  0; DAF_ERR_ARG a batch is open already, or none is; DAF_ERR_READ_ONLY; DAF_ERR_IO (after a failed
+ *           commit the batch is still open: commit again, or close)
+ */
+DAF_API DAF_MUST_USE int daf_batch_begin(daf *d, daf_error *err);
+DAF_API DAF_MUST_USE int daf_batch_commit(daf *d, daf_error *err);
+
+/* --------------------------------------------------------------------------------------------- scalars */
+
+typedef struct daf_scalar {
+    daf_type type;
+    union {
+        bool b;     /* Bool */
+        int64_t i;  /* Int8 to Int64 */
+        uint64_t u; /* UInt8 to UInt64 */
+        double f;   /* Float32 (rounded to it when stored) and Float64 */
+        struct {
+            const char *text; /* NUL-terminated UTF-8 */
+            size_t bytes;     /* without the NUL */
+        } s;                  /* String */
+    } value;
+} daf_scalar;
+
+/* Scalars for daf_set_scalar; a text is borrowed. */
+DAF_API daf_scalar daf_scalar_bool(bool value);
+DAF_API daf_scalar daf_scalar_int64(int64_t value);
+DAF_API daf_scalar daf_scalar_uint64(uint64_t value);
+DAF_API daf_scalar daf_scalar_float64(double value);
+DAF_API daf_scalar daf_scalar_string(const char *text);
+
+/* Frees the text of a scalar that daf_get_scalar filled (not of one you filled yourself) and clears it. NULL
+ * and scalars without text are fine. */
+DAF_API void daf_scalar_clear(daf_scalar *scalar);
+
+typedef enum daf_packing {
+    DAF_PACK_AS_OPENED = 0, /* as options.packed says */
+    DAF_PACK_NEVER,
+    DAF_PACK_LARGE /* from the target chunk size on */
+} daf_packing;
+
+/* How a property is written. NULL in place of a pointer to it: nothing is overwritten, packed as opened. */
+typedef struct daf_set_options {
+    bool overwrite; /* replace a property of this name, of whatever type and form */
+    daf_packing packing;
+    daf_codec codec;          /* DAF_CODEC_DEFAULT: as opened */
+    int level;                /* 0: as opened */
+    uint32_t target_chunk_kb; /* 0: as opened */
+} daf_set_options;
+
+/* Fills in the defaults. */
+DAF_API void daf_set_options_init(daf_set_options *options);
+
+/* Sets a scalar.
+ *  name     see "Names" below
+ *  options  only `overwrite` applies; NULL: the defaults
+ *  Returns  0; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE out of the type's range, no UTF-8, not finite;
+ *           DAF_ERR_READ_ONLY; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Source   specification section 2.3
+ *
+ * Names (section 1) are refused, on every call that writes and before anything is made, when they are empty,
+ * "." or "..", hold a "/" or are no UTF-8, are longer than 244 bytes, or (properties) end in .nzind .nzval
+ * .nztxt .colptr .rowval, which would collide with the files of a sparse property. Vectors may not be called
+ * "name" or "index".
+ */
+DAF_API DAF_MUST_USE int daf_set_scalar(daf *d, const char *name, const daf_scalar *scalar,
+                                        const daf_set_options *options, daf_error *err);
+
+/* Gets a scalar; release it with daf_scalar_clear.
+ *  Returns  0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_IO; DAF_ERR_NOMEM
+ */
+DAF_API DAF_MUST_USE int daf_get_scalar(daf *d, daf_scalar *ret, const char *name, daf_error *err);
+
+/* Deletes a scalar. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_IO. */
+DAF_API DAF_MUST_USE int daf_delete_scalar(daf *d, const char *name, daf_error *err);
+
+/* ---------------------------------------------------------------------------------------------- arrays */
+
+/* The values of an axis, a vector or a matrix. Independent of the handle it came from: it stays valid, with
+ * the values of the moment it was got, until daf_array_free, whatever happens to the handle or the property.
+ * Flat numeric values are views of the mapped file; nothing in this library ever changes or cuts such a file,
+ * but another program that does so in place changes the values, or makes reading them raise SIGBUS. */
+typedef struct daf_array daf_array;
+
+/* NULL is fine. */
+DAF_API void daf_array_free(daf_array *a);
+
+DAF_API daf_type daf_array_type(const daf_array *a);
+
+/* Elements: those of the axis, or rows times columns. */
+DAF_API uint64_t daf_array_count(const daf_array *a);
+
+/* Rows (of a vector or axis: its length) and columns (of a vector or axis: 1). */
+DAF_API uint64_t daf_array_rows(const daf_array *a);
+DAF_API uint64_t daf_array_columns(const daf_array *a);
+
+/* [count] values in host byte order, column-major, aligned for their type; Bool: bytes that are 0 or 1. NULL
+ * for String; not NULL for an empty numeric array. */
+DAF_API const void *daf_array_values(const daf_array *a);
+
+/* [count] NUL-terminated texts; NULL for numeric types. */
+DAF_API const char *const *daf_array_strings(const daf_array *a);
+
+/* The bytes of text i, which may hold a NUL in files of other writers. i < count; String only. */
+DAF_API size_t daf_array_string_bytes(const daf_array *a, uint64_t i);
+
+/* Whether the values are a view of the file. */
+DAF_API bool daf_array_is_mapped(const daf_array *a);
+
+/* ------------------------------------------------------------------------------------------------ axes */
+
+/* Adds an axis with the entries [n].
+ *  Returns  0; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE an entry is empty, given twice, no UTF-8, or holds
+ *           LF or CR; DAF_ERR_READ_ONLY; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Source   specification sections 1, 3, appendix A
+ */
+DAF_API DAF_MUST_USE int daf_add_axis(daf *d, const char *axis, const char *const *entries, uint64_t n,
+                                      daf_error *err);
+
+/* Adds an axis of n decimal integers: first, first + step, ... (the lower edges of bins, say). step is not 0
+ * unless n < 2. Returns as daf_add_axis; DAF_ERR_VALUE also when an entry exceeds 64 bits. */
+DAF_API DAF_MUST_USE int daf_add_axis_integers(daf *d, const char *axis, int64_t first, int64_t step,
+                                               uint64_t n, daf_error *err);
+
+/* The number of entries. Returns 0; DAF_ERR_MISSING; DAF_ERR_IO; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_axis_length(daf *d, uint64_t *ret, const char *axis, daf_error *err);
+
+/* The entries, as an array of type String. Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT not UTF-8, or entries
+ * that are not unique; DAF_ERR_IO; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_get_axis(daf *d, daf_array **ret, const char *axis, daf_error *err);
+
+/* Deletes an axis with all its vectors and matrices. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY;
+ * DAF_ERR_IO.
+ */
+DAF_API DAF_MUST_USE int daf_delete_axis(daf *d, const char *axis, daf_error *err);
+
+/* ------------------------------------------------------------------------------------ vectors, matrices */
+
+/* Sets a dense vector.
+ *  values   [n] in host byte order; Bool: uint8_t, non-zero is true; String: const char *const *. Borrowed.
+ *  n        elements, not bytes; must equal the axis length
+ *  options  NULL: the defaults
+ *  Returns  0; DAF_ERR_ARG wrong n; DAF_ERR_MISSING no such axis; DAF_ERR_EXISTS; DAF_ERR_NAME;
+ *           DAF_ERR_VALUE a text with LF or no UTF-8; DAF_ERR_UNSUPPORTED the codec;
+ *           DAF_ERR_READ_ONLY; DAF_ERR_LIMIT; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Source   specification sections 2.4, 3, 8, 9
+ */
+DAF_API DAF_MUST_USE int daf_set_vector(daf *d, const char *axis, const char *name, daf_type type,
+                                        const void *values, uint64_t n, const daf_set_options *options,
+                                        daf_error *err);
+
+/* Sets a dense matrix in the layout rows x columns; n must equal the product of the axis lengths. Otherwise
+ * as daf_set_vector. The other layout (columns x rows) is a property of its own, but overwriting or deleting
+ * one removes both, so that they cannot contradict each other. */
+DAF_API DAF_MUST_USE int daf_set_matrix(daf *d, const char *rows, const char *columns, const char *name,
+                                        daf_type type, const void *values, uint64_t n,
+                                        const daf_set_options *options, daf_error *err);
+
+/* Gets a dense vector or matrix: flat numeric values as a view of the file, everything else decoded once.
+ *  Returns  0; DAF_ERR_MISSING the axis, the property or its payload; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED;
+ *           DAF_ERR_UNSUPPORTED a sparse property, or a codec this version cannot decode (info still works);
+ *           DAF_ERR_LIMIT; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Source   specification sections 2.4, 3, 9, 10
+ */
+DAF_API DAF_MUST_USE int daf_get_vector(daf *d, daf_array **ret, const char *axis, const char *name,
+                                        daf_error *err);
+DAF_API DAF_MUST_USE int daf_get_matrix(daf *d, daf_array **ret, const char *rows, const char *columns,
+                                        const char *name, daf_error *err);
+
+/* Deletes a vector, or both layouts of a matrix. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_IO.
+ */
+DAF_API DAF_MUST_USE int daf_delete_vector(daf *d, const char *axis, const char *name, daf_error *err);
+DAF_API DAF_MUST_USE int daf_delete_matrix(daf *d, const char *rows, const char *columns, const char *name,
+                                           daf_error *err);
+
+/* -------------------------------------------------------------------------------------- what is there */
+
+/* Whether a property exists: *ret. Returns 0; DAF_ERR_NAME; DAF_ERR_IO. */
+DAF_API DAF_MUST_USE int daf_has_scalar(daf *d, bool *ret, const char *name, daf_error *err);
+DAF_API DAF_MUST_USE int daf_has_axis(daf *d, bool *ret, const char *axis, daf_error *err);
+DAF_API DAF_MUST_USE int daf_has_vector(daf *d, bool *ret, const char *axis, const char *name,
+                                        daf_error *err);
+DAF_API DAF_MUST_USE int daf_has_matrix(daf *d, bool *ret, const char *rows, const char *columns,
+                                        const char *name, daf_error *err);
+
+/* Names, sorted bytewise. */
+typedef struct daf_names {
+    size_t n;
+    char **names; /* [n] */
+} daf_names;
+
+/* Frees the names and clears the struct. NULL is fine. */
+DAF_API void daf_names_clear(daf_names *names);
+
+/* Lists names; release them with daf_names_clear. A missing folder lists as empty (a missing axis too).
+ * Returns 0; DAF_ERR_NAME; DAF_ERR_IO; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_list_scalars(daf *d, daf_names *ret, daf_error *err);
+DAF_API DAF_MUST_USE int daf_list_axes(daf *d, daf_names *ret, daf_error *err);
+DAF_API DAF_MUST_USE int daf_list_vectors(daf *d, daf_names *ret, const char *axis, daf_error *err);
+DAF_API DAF_MUST_USE int daf_list_matrices(daf *d, daf_names *ret, const char *rows, const char *columns,
+                                           daf_error *err);
+
+/* What a vector or matrix is and how it lies on disk. */
+typedef struct daf_info {
+    daf_type type;
+    uint64_t rows;    /* of a vector: the axis length */
+    uint64_t columns; /* of a vector: 1 */
+    bool sparse;      /* then `packed` and what follows speaks of no component and is 0 */
+    bool packed;
+    bool indexed;         /* packed with the leading index of a Zarr shard ("indexed+zipped") */
+    char compression[32]; /* the codec's name as written, "" when flat */
+    int level;
+    uint64_t chunk_rows, chunk_columns;
+    uint64_t n_chunks;
+    uint64_t raw_bytes;  /* uncompressed; of String: 0 */
+    uint64_t disk_bytes; /* of all its files: descriptor and payloads */
+} daf_info;
+
+/* Fills *ret from the descriptor and the sizes of the files; reads no values.
+ * Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_IO; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_vector_info(daf *d, daf_info *ret, const char *axis, const char *name,
+                                         daf_error *err);
+DAF_API DAF_MUST_USE int daf_matrix_info(daf *d, daf_info *ret, const char *rows, const char *columns,
+                                         const char *name, daf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,106 @@
+"""Starts a photond for a test, in a folder of its own, and ends it. Standard library only."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+import require
+
+
+class Daemon:
+    """A running photond listening on TCP (loopback, any port) and on a Unix socket. Use as a context manager: on leaving it
+    the daemon is stopped by SIGTERM and must exit with 0, unless it was ended before."""
+
+    def __init__(self, folder=None, config=None, arguments=()):
+        self._temporary = None if folder else tempfile.TemporaryDirectory(prefix="photond-test.")
+        self.folder = folder or self._temporary.name
+        self.data = os.path.join(self.folder, "data")
+        os.makedirs(self.data, exist_ok=True)
+        self.control = "unix:" + os.path.join(self.folder, "control.sock")
+        self.config = config or {}
+        self.arguments = list(arguments)
+        self.process = None
+
+    def command(self):
+        path = os.path.join(self.folder, "photond.json")
+        with open(path, "w") as f:
+            json.dump(self.config, f)
+        return [require.built("photond"), "--config", path, "--data-dir", self.data, "--listen", "tcp://127.0.0.1:0",
+                "--listen", "unix:" + os.path.join(self.folder, "ingest.sock"), "--control", self.control,
+                "--ready-file", self.ready_path(), *self.arguments]
+
+    def ready_path(self):
+        return os.path.join(self.folder, "ready.json")
+
+    def log_path(self):
+        return os.path.join(self.folder, "photond.log")
+
+    def start(self, seconds=30):
+        if os.path.exists(self.ready_path()):
+            os.unlink(self.ready_path())
+        with open(self.log_path(), "a") as log:
+            self.process = subprocess.Popen(self.command(), stderr=log)
+        deadline = time.monotonic() + seconds
+        while not (os.path.exists(self.ready_path()) and os.path.getsize(self.ready_path())):
+            if self.process.poll() is not None:
+                raise AssertionError("photond ended with %d:\n%s" % (self.process.returncode, self.log()))
+            if time.monotonic() > deadline:
+                raise AssertionError("photond was not ready in time:\n" + self.log())
+            time.sleep(0.02)
+        with open(self.ready_path()) as f:
+            addresses = json.load(f)["listen"]
+        self.tcp = next(a for a in addresses if a.startswith("tcp://"))
+        self.unix = next(a for a in addresses if a.startswith("unix:"))
+        return self
+
+    def log(self):
+        with open(self.log_path()) as f:
+            return f.read()
+
+    def path(self, name):
+        return os.path.join(self.data, name)
+
+    def status(self):
+        out = subprocess.run([require.built("photonctl"), "status", "--json", "--control", self.control], check=True,
+                             stdout=subprocess.PIPE, text=True, timeout=30).stdout
+        return json.loads(out)
+
+    def peak_kb(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(next(line for line in f if line.startswith("VmHWM")).split()[1])
+
+    def stop(self, seconds=60):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(seconds)
+        assert code == 0, "photond ended with %d:\n%s" % (code, self.log())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, value, trace):
+        if self.process.poll() is None:
+            if kind is None:
+                self.stop()
+            else:
+                self.kill()
+        elif kind is None and self.process.returncode not in (0, -signal.SIGKILL):
+            raise AssertionError("photond ended by itself with %d:\n%s" % (self.process.returncode, self.log()))
+        if kind is not None:
+            print(self.log()[-8000:])
+        if self._temporary:
+            self._temporary.cleanup()
+
+
+def tool(name, *arguments, expect=0, text=True, **options):
+    """Runs one of our commands, holds its exit status to `expect`, gives its standard output."""
+    done = subprocess.run([require.built(name), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
+                          timeout=300, **options)
+    assert done.returncode == expect, "%s %s: exit %d, expected %d\n%s%s" % (
+        name, " ".join(arguments), done.returncode, expect, done.stdout, done.stderr)
+    return done.stdout

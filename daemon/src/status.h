@@ -1,0 +1,121 @@
+/* The state of the daemon as it is told to people and programs. The loop fills the views below; every
+ * number under "counters" never falls while the daemon runs. docs/operations.md describes the JSON. */
+#ifndef PD_STATUS_H
+#define PD_STATUS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How it goes. Degraded: it works, but somebody should look (a stalled or silent client, a failed
+ * export, a disk that is full and waited for). Not OK: data is being lost or cannot be stored. */
+typedef enum pd_health { PD_HEALTH_OK = 0, PD_HEALTH_DEGRADED, PD_HEALTH_NOT_OK } pd_health;
+
+/* "ok", "degraded", "not_ok". */
+const char *pd_health_name(pd_health health);
+
+typedef struct pd_status_dataset {
+    const char *name;
+    const char *type;
+    uint64_t items;   /* received */
+    uint64_t durable; /* synced and readable from the file */
+} pd_status_dataset;
+
+typedef struct pd_status_run {
+    const char *name;
+    const char *id;       /* hexadecimal */
+    const char *state;    /* "opening", "running", "detached", "draining", "closing", "failed" */
+    const char *profile;  /* "" when the datasets were given one by one */
+    const char *client;   /* name of its producer */
+    const char *path;     /* of the file */
+    const char *waits;    /* NULL, or what holds it up: "ring_full", "disk_full", "disk_slow" */
+    const char *failure;  /* NULL, or why it failed */
+    double age_s;         /* since it was opened */
+    uint64_t photons;     /* received: items of the first group */
+    double photons_per_s; /* by pd_rate */
+    double bytes_per_s;   /* received column bytes */
+    uint64_t batches;     /* received */
+    uint64_t duplicates;  /* batches that had come before and were acknowledged again */
+    uint64_t received;    /* sequence number */
+    uint64_t durable;     /* sequence number */
+    double durable_age_s; /* since the durable position last moved, or all was durable; < 0: never */
+    uint64_t received_bytes;
+    uint64_t file_bytes; /* written */
+    uint64_t dropped_photons;
+    uint64_t dropped_batches;
+    uint64_t lost_before; /* events that the hardware said it lost */
+    uint32_t ring_slots;  /* held now */
+    uint64_t exports;     /* done */
+    uint64_t exports_failed;
+    uint64_t exports_skipped;     /* ticks that found the one before still under way */
+    uint64_t summary_backlog;     /* items received and not yet binned */
+    double last_export_age_s;     /* < 0: none yet */
+    uint64_t last_export_photons; /* that it covered */
+    const pd_status_dataset *datasets;
+    size_t n_datasets;
+} pd_status_run;
+
+typedef struct pd_status_connection {
+    const char *peer;     /* "tcp://192.0.2.1:4000", "unix: pid 123 uid 0" */
+    const char *client;   /* name told in Hello; "" before */
+    const char *software; /* likewise */
+    const char *instance;
+    double age_s;
+    double silent_s; /* since the last byte came */
+    bool silent;     /* past the heartbeat: named as silent, to be closed at the idle limit */
+    bool paused;     /* not read, to hold it back */
+    uint32_t n_runs;
+    uint64_t received_bytes;
+} pd_status_connection;
+
+typedef struct pd_status_counters {
+    uint64_t connections; /* accepted */
+    uint64_t connections_refused;
+    uint64_t connection_errors; /* ended by an error of the peer */
+    uint64_t timeouts;
+    uint64_t runs_opened, runs_closed, runs_failed, opens_refused;
+    uint64_t photons_received, photons_durable, photons_dropped;
+    uint64_t batches_received, batches_dropped, batches_duplicate, batches_refused;
+    uint64_t bytes_received; /* from sockets */
+    uint64_t bytes_written;  /* to .photons files */
+    uint64_t pages_encoded, pages_written;
+    uint64_t syncs, sync_failures;
+    uint64_t stalls;   /* times that a stream was held back */
+    uint64_t stall_ns; /* for how long, summed over streams */
+    uint64_t exports, exports_failed, exports_skipped;
+    uint64_t log_lines_lost;
+} pd_status_counters;
+
+typedef struct pd_status {
+    const char *version;
+    const char *data_dir;
+    const char *const *listen; /* [n_listen] addresses as bound */
+    size_t n_listen;
+    int64_t pid;
+    double uptime_s;
+    bool stopping;
+    pd_health health;
+    const char *const *reasons; /* [n_reasons] why it is not "ok", sentences */
+    size_t n_reasons;
+
+    uint32_t ring_slots, ring_used, ring_high_water;
+    uint32_t ring_slot_bytes;
+    uint32_t ring_reserved;                           /* slots promised to open runs */
+    uint32_t stalled;                                 /* connections held back now */
+    uint64_t disk_free_bytes;                         /* of the data folder; UINT64_MAX: not known */
+    bool disk_full;                                   /* a write waits for room */
+    double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
+
+    pd_status_counters counters;
+    const pd_status_run *runs;
+    size_t n_runs;
+    const pd_status_connection *connections;
+    size_t n_connections;
+} pd_status;
+
+/* The status as a JSON object (new reference), or NULL when out of memory. Texts that are no UTF-8 are
+ * escaped. */
+json_t *pd_status_json(const pd_status *status);
+
+#endif

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/utf8.h"
 #include "cli/npy.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -42,6 +43,33 @@ static void bytes_are_little_endian(void **state) {
     assert_int_equal(bytes_load16(b), 0x0708);
     assert_int_equal(bytes_load32(b), 0x05060708);
     assert_true(bytes_load64(b) == 0x0102030405060708u);
+}
+
+static void utf8_is_checked(void **state) {
+    (void)state;
+    static const char *good[] = {"",
+                                 "plain",
+                                 "Gr\xc3\xb6\xc3\x9f"
+                                 "e",
+                                 "\xe2\x9c\x93",
+                                 "\xf0\x9f\x92\xa1",
+                                 "\xed\x9f\xbf",
+                                 "\xf4\x8f\xbf\xbf"};
+    static const char *bad[] = {"\x80",
+                                "\xc3",
+                                "\xc0\xaf",
+                                "\xe0\x9f\xbf",
+                                "\xed\xa0\x80",
+                                "\xf0\x8f\xbf\xbf",
+                                "\xf4\x90\x80\x80",
+                                "\xf5\x80\x80\x80",
+                                "\xe2\x9c",
+                                "a\xff"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(common_utf8_valid(good[i], strlen(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(common_utf8_valid(bad[i], strlen(bad[i])));
+    assert_true(common_utf8_valid("nul\0inside", 10));
 }
 
 static void check_number(char kind, size_t width, const void *value, const char *text) {
@@ -101,10 +129,10 @@ static void counts_have_prefixes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crc32c_known_values),     cmocka_unit_test(crc32c_forms_agree),
-        cmocka_unit_test(bytes_are_little_endian), cmocka_unit_test(numbers_read_back),
-        cmocka_unit_test(npy_header_is_aligned),   cmocka_unit_test(json_strings_are_escaped),
-        cmocka_unit_test(counts_have_prefixes),
+        cmocka_unit_test(crc32c_known_values),      cmocka_unit_test(crc32c_forms_agree),
+        cmocka_unit_test(bytes_are_little_endian),  cmocka_unit_test(utf8_is_checked),
+        cmocka_unit_test(numbers_read_back),        cmocka_unit_test(npy_header_is_aligned),
+        cmocka_unit_test(json_strings_are_escaped), cmocka_unit_test(counts_have_prefixes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,11 @@ enum { WIRE_MAX_FIELDS = 65536 };
 wire_status wire_message_check(const ProtobufCMessageDescriptor *descriptor, const uint8_t *message,
                                size_t bytes, size_t fields, wire_fault *fault);
 
+/* The same check, then protobuf-c's unpack. Returns the message, to be freed by
+ * protobuf_c_message_free_unpacked(); NULL with *status and *fault set otherwise. */
+ProtobufCMessage *wire_message_unpack(const ProtobufCMessageDescriptor *descriptor, const uint8_t *message,
+                                      size_t bytes, size_t fields, wire_status *status, wire_fault *fault);
+
 /* The number of the first field of a message, 0 for an empty or malformed one: of a ClientMessage or a
  * ServerMessage, which body it has (PHOTON__CLIENT_MESSAGE__BODY_...). */
 uint32_t wire_message_kind(const uint8_t *message, size_t bytes);

@@ -23,9 +23,6 @@ int wire_enum_value(const ProtobufCEnumDescriptor *descriptor, const char *text,
 /* Bytes of one element; 0 for a number that is not a type. */
 size_t wire_type_bytes(uint32_t type);
 
-/* Well-formed UTF-8 (no overlong forms, no surrogates, nothing past U+10FFFF). NUL counts as a character. */
-bool wire_utf8_valid(const void *text, size_t bytes);
-
 /* Why a text cannot name a run ([A-Za-z0-9][A-Za-z0-9._-]{0,127}, not ending as one of the daemon's own files
  * does); NULL when it can. */
 const char *wire_run_name_fault(const char *name);

@@ -1,17 +1,18 @@
-# photond_library(NAME d7 HEADERS_DIR include HEADERS d7/d7.h SOURCES ... [PRIVATE_LIBS ...] [PC_REQUIRES ...] [PC_LIBS ...])
+# photond_library(NAME d7 HEADERS_DIR include HEADERS d7/d7.h SOURCES ... [EXTRA_OBJECTS $<TARGET_OBJECTS:x>...]
+#                 [PRIVATE_LIBS ...] [PC_REQUIRES ...] [PC_LIBS ...])
 #
 # Makes from one list of sources: an object library NAME_objects, the shared library NAME (alias NAME::NAME), the static
 # library NAME_static, and (with tests) nothing more: tests link NAME_static and add the private include folder.
 # Installs both, the public headers, a pkg-config file and a CMake package.
 function(photond_library)
-  cmake_parse_arguments(L "" "NAME;HEADERS_DIR;DESCRIPTION" "HEADERS;SOURCES;PRIVATE_LIBS;PC_REQUIRES;PC_LIBS" ${ARGN})
+  cmake_parse_arguments(L "" "NAME;HEADERS_DIR;DESCRIPTION" "HEADERS;SOURCES;EXTRA_OBJECTS;PRIVATE_LIBS;PC_REQUIRES;PC_LIBS" ${ARGN})
   set(n ${L_NAME})
   add_library(${n}_objects OBJECT ${L_SOURCES})
   target_include_directories(${n}_objects PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${L_HEADERS_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(${n}_objects PRIVATE photond_flags common_base ${L_PRIVATE_LIBS})
 
-  add_library(${n} SHARED $<TARGET_OBJECTS:${n}_objects> $<TARGET_OBJECTS:common_base>)
-  add_library(${n}_static STATIC $<TARGET_OBJECTS:${n}_objects> $<TARGET_OBJECTS:common_base>)
+  add_library(${n} SHARED $<TARGET_OBJECTS:${n}_objects> $<TARGET_OBJECTS:common_base> ${L_EXTRA_OBJECTS})
+  add_library(${n}_static STATIC $<TARGET_OBJECTS:${n}_objects> $<TARGET_OBJECTS:common_base> ${L_EXTRA_OBJECTS})
   set_target_properties(${n}_static PROPERTIES OUTPUT_NAME ${n})
   set_target_properties(${n} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
   set_target_properties(${n}_static PROPERTIES LINKER_LANGUAGE C)

@@ -192,7 +192,8 @@ D7_API D7_MUST_USE int d7_page_encode(uint32_t dataset_id, d7_type type, const v
  *  type     of the dataset; the entry does not say it
  *  out      [cap] items
  *  Returns  0, the dataset id and the number of items; D7_ERR_LIMIT when there are more than cap items (out
- * is not written to); D7_ERR_CORRUPT (err->offset is the offset within the entry); D7_ERR_ARG Thread   any;
+ * is not written to); D7_ERR_CORRUPT (err->offset is the offset within the entry; out may hold a part);
+ *           D7_ERR_ARG Thread   any;
  * pure
  */
 D7_API D7_MUST_USE int d7_page_decode(d7_type type, const void *entry, size_t bytes, void *out, size_t cap,
@@ -408,7 +409,6 @@ typedef struct d7_reader_options {
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
     const d7_io *io;
     const d7_alloc *alloc;
-    const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
 } d7_reader_options;
 
 D7_API void d7_reader_options_init(d7_reader_options *options);

@@ -1,0 +1,27 @@
+/* One page of one type: values to a serialised FileEntry and back. See d7_page_encode() and d7_page_decode(). */
+#ifndef D7_SRC_CODEC_H
+#define D7_SRC_CODEC_H
+
+#include "d7/d7.h"
+#include "wire.h"
+
+/* What an entry holds: the number of FileEntry's field. */
+typedef enum d7__kind {
+    D7__KIND_NONE = 0,
+    D7__KIND_HEADER = 1,
+    D7__KIND_DATA = 2,
+    D7__KIND_INDEX = 3,
+    D7__KIND_EPILOGUE = 4
+} d7__kind;
+
+/* Finds which message an entry holds and that message's body. KIND_NONE: a message this format does not know.
+ * Returns false when the entry is malformed. Pure. */
+bool d7__entry_kind(const uint8_t *entry, size_t bytes, d7__kind *ret_kind, d7__cursor *ret_body);
+
+/* The dataset id of a page as the wire has it (it may not fit a dataset's id). Returns false when malformed. Pure. */
+bool d7__page_dataset(d7__cursor body, uint64_t *ret_dataset_id);
+
+/* Does `entry` begin as d7_page_encode() writes a page of this dataset, and is it as long as it says? Pure. */
+bool d7__page_head_fits(uint32_t dataset_id, const uint8_t *entry, size_t bytes);
+
+#endif

@@ -1,0 +1,11 @@
+/* Filling the caller's d7_error. */
+#ifndef D7_SRC_ERROR_H
+#define D7_SRC_ERROR_H
+
+#include "d7/d7.h"
+
+/* Writes code, errno, offset and the sentence to err (may be NULL) and returns code. */
+int d7__fail(d7_error *err, int code, int os_errno, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#endif

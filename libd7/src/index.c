@@ -1,0 +1,150 @@
+#include "index.h"
+
+#include <string.h>
+
+enum {
+    ENTRY_INDEX = D7__TAG(3, D7__BYTES),
+    INDEX_PAGE = D7__TAG(1, D7__BYTES),
+    INDEX_ATTRIBUTE = D7__TAG(2, D7__BYTES),
+    PAGE_DATASET = D7__TAG(1, D7__VARINT),
+    PAGE_OFFSET = D7__TAG(2, D7__VARINT),
+    ATTRIBUTE_KEY = D7__TAG(1, D7__BYTES),
+    ATTRIBUTE_VALUE = D7__TAG(2, D7__BYTES),
+};
+
+static size_t page_inner_bytes(const d7__page_ref *page) {
+    return 2 + d7__varint_bytes(page->dataset_id) + d7__varint_bytes(page->offset);
+}
+
+static size_t text_bytes(size_t n) {
+    return 1 + d7__varint_bytes(n) + n;
+}
+
+static size_t attribute_inner_bytes(const d7_attribute *a) {
+    return text_bytes(a->key_bytes) + text_bytes(a->value_bytes);
+}
+
+size_t d7__index_page_bytes(const d7__page_ref *page) {
+    return text_bytes(page_inner_bytes(page));
+}
+
+size_t d7__index_attribute_bytes(const d7_attribute *attribute) {
+    return text_bytes(attribute_inner_bytes(attribute));
+}
+
+static size_t content_attributes(const d7__index_content *c) {
+    return c->n_attributes + (c->marker != NULL);
+}
+
+static const d7_attribute *content_attribute(const d7__index_content *c, size_t i) {
+    if (i == c->n_attributes)
+        return c->marker;
+    return &c->attributes[c->order ? c->order[i] : i];
+}
+
+bool d7__index_next_part(const d7__index_content *c, d7__index_part *p) {
+    size_t page = p->first_page + p->n_pages, attribute = p->first_attribute + p->n_attributes;
+    size_t n_attributes = content_attributes(c);
+    if (p->begun && page == c->n_pages && attribute == n_attributes)
+        return false;
+    *p = (d7__index_part){.first_page = page, .first_attribute = attribute, .begun = true};
+    for (; attribute < n_attributes; attribute++, p->n_attributes++) {
+        size_t bytes = d7__index_attribute_bytes(content_attribute(c, attribute));
+        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
+            break;
+        p->body_bytes += bytes;
+    }
+    for (; page < c->n_pages; page++, p->n_pages++) {
+        size_t bytes = d7__index_page_bytes(&c->pages[page]);
+        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
+            break;
+        p->body_bytes += bytes;
+    }
+    return true;
+}
+
+size_t d7__index_entry_bytes(const d7__index_part *part) {
+    return text_bytes(part->body_bytes);
+}
+
+static uint8_t *put_page(uint8_t *p, const d7__page_ref *page) {
+    *p++ = INDEX_PAGE;
+    p = d7__put_varint(p, page_inner_bytes(page));
+    *p++ = PAGE_DATASET;
+    p = d7__put_varint(p, page->dataset_id);
+    *p++ = PAGE_OFFSET;
+    return d7__put_varint(p, page->offset);
+}
+
+static uint8_t *put_text(uint8_t *p, uint8_t tag, const char *text, size_t n) {
+    *p++ = tag;
+    p = d7__put_varint(p, n);
+    if (n)
+        memcpy(p, text, n);
+    return p + n;
+}
+
+static uint8_t *put_attribute(uint8_t *p, const d7_attribute *a) {
+    *p++ = INDEX_ATTRIBUTE;
+    p = d7__put_varint(p, attribute_inner_bytes(a));
+    p = put_text(p, ATTRIBUTE_KEY, a->key, a->key_bytes);
+    return put_text(p, ATTRIBUTE_VALUE, a->value, a->value_bytes);
+}
+
+size_t d7__index_pack(const d7__index_content *c, const d7__index_part *part, uint8_t *out) {
+    uint8_t *p = out;
+    *p++ = ENTRY_INDEX;
+    p = d7__put_varint(p, part->body_bytes);
+    for (size_t i = 0; i < part->n_pages; i++)
+        p = put_page(p, &c->pages[part->first_page + i]);
+    for (size_t i = 0; i < part->n_attributes; i++)
+        p = put_attribute(p, content_attribute(c, part->first_attribute + i));
+    return (size_t)(p - out);
+}
+
+static int read_page(const d7__field *message, const d7__index_sink *sink) {
+    uint64_t dataset_id = 0, offset = 0;
+    for (d7__cursor c = {message->bytes, message->bytes + message->n_bytes}; c.at < c.end;) {
+        d7__field f;
+        if (!d7__get_field(&c, &f))
+            return D7_ERR_CORRUPT;
+        if (f.number == 1 && f.wire_type == D7__VARINT)
+            dataset_id = f.value;
+        else if (f.number == 2 && f.wire_type == D7__VARINT)
+            offset = f.value;
+    }
+    return sink->page(sink->ctx, dataset_id, offset);
+}
+
+static int read_attribute(const d7__field *message, const d7__index_sink *sink) {
+    d7_attribute a = {.key = "", .value = ""};
+    for (d7__cursor c = {message->bytes, message->bytes + message->n_bytes}; c.at < c.end;) {
+        d7__field f;
+        if (!d7__get_field(&c, &f))
+            return D7_ERR_CORRUPT;
+        if (f.number == 1 && f.wire_type == D7__BYTES) {
+            a.key = (const char *)f.bytes;
+            a.key_bytes = f.n_bytes;
+        } else if (f.number == 2 && f.wire_type == D7__BYTES) {
+            a.value = (const char *)f.bytes;
+            a.value_bytes = f.n_bytes;
+        }
+    }
+    return sink->attribute(sink->ctx, &a);
+}
+
+int d7__index_read(d7__cursor body, const d7__index_sink *sink) {
+    while (body.at < body.end) {
+        d7__field f;
+        if (!d7__get_field(&body, &f))
+            return D7_ERR_CORRUPT;
+        int rc = 0;
+        if (f.number == 1 && f.wire_type == D7__BYTES)
+            rc = read_page(&f, sink);
+        else if (f.number == 2 && f.wire_type == D7__BYTES)
+            rc = read_attribute(&f, sink);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}

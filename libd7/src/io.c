@@ -1,0 +1,122 @@
+/* The operating system's files.
+ *
+ * Locks are open-file-description locks: they belong to the open file and not to the process, so that closing some
+ * other descriptor does not drop them, two handles in one process see each other, and a crash releases them. A reader
+ * only asks (F_OFD_GETLK) and never holds one, so no reader can keep a writer from its file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "d7/d7.h"
+
+_Static_assert(sizeof(off_t) == 8, "files are larger than 4 GB");
+
+typedef struct system_file {
+    int fd;
+} system_file;
+
+static int io_fd(void *file) {
+    return ((const system_file *)file)->fd;
+}
+
+static int io_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
+    (void)ctx;
+    int how = O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (flags & D7_IO_WRITE ? O_RDWR : O_RDONLY);
+    how |= flags & D7_IO_CREATE ? O_CREAT : 0;
+    how |= flags & D7_IO_EXCLUSIVE ? O_EXCL : 0;
+    system_file *file = malloc(sizeof *file);
+    if (!file)
+        return -ENOMEM;
+    file->fd = open(path, how, mode);
+    if (file->fd < 0) {
+        int e = errno;
+        free(file);
+        return -e;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+static int io_close(void *ctx, void *file) {
+    (void)ctx;
+    /* Linux closes the descriptor also when it reports an error, EINTR included. */
+    int rc = close(io_fd(file)) == 0 || errno == EINTR ? 0 : -errno;
+    free(file);
+    return rc;
+}
+
+static int64_t io_pread(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset) {
+    (void)ctx;
+    ssize_t n = pread(io_fd(file), buffer, bytes, (off_t)offset);
+    return n >= 0 ? n : -errno;
+}
+
+static int64_t io_pwrite(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset) {
+    (void)ctx;
+    ssize_t n = pwrite(io_fd(file), data, bytes, (off_t)offset);
+    return n >= 0 ? n : -errno;
+}
+
+static int io_sync_data(void *ctx, void *file) {
+    (void)ctx;
+    return fdatasync(io_fd(file)) == 0 ? 0 : -errno;
+}
+
+static int io_size(void *ctx, void *file, uint64_t *ret_bytes) {
+    (void)ctx;
+    struct stat st;
+    if (fstat(io_fd(file), &st) != 0)
+        return -errno;
+    if (S_ISDIR(st.st_mode))
+        return -EISDIR;
+    if (!S_ISREG(st.st_mode))
+        return -EINVAL;
+    *ret_bytes = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int io_truncate(void *ctx, void *file, uint64_t bytes) {
+    (void)ctx;
+    return ftruncate(io_fd(file), (off_t)bytes) == 0 ? 0 : -errno;
+}
+
+static int io_lock(void *ctx, void *file) {
+    (void)ctx;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(io_fd(file), F_OFD_SETLK, &whole) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+static int io_held(void *ctx, void *file, bool *ret_held) {
+    (void)ctx;
+    struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(io_fd(file), F_OFD_GETLK, &whole) != 0)
+        return -errno;
+    *ret_held = whole.l_type != F_UNLCK;
+    return 0;
+}
+
+static int io_remove(void *ctx, const char *path) {
+    (void)ctx;
+    return unlink(path) == 0 ? 0 : -errno;
+}
+
+const d7_io *d7_io_system(void) {
+    static const d7_io system_io = {
+        .open = io_open,
+        .close = io_close,
+        .pread = io_pread,
+        .pwrite = io_pwrite,
+        .sync_data = io_sync_data,
+        .size = io_size,
+        .truncate = io_truncate,
+        .lock = io_lock,
+        .held = io_held,
+        .remove = io_remove,
+    };
+    return &system_io;
+}

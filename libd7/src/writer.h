@@ -1,0 +1,94 @@
+/* The writer's parts, shared by writer.c (creation, attributes, getters), writer_pages.c (values to pages, islands) and
+ * writer_close.c. */
+#ifndef D7_SRC_WRITER_H
+#define D7_SRC_WRITER_H
+
+#include <stdatomic.h>
+
+#include "attributes.h"
+#include "index.h"
+#include "out.h"
+
+/* Where the writer is in its life. OPEN is the only state that takes values; the CLOSING ones are the steps of
+ * d7_writer_close(), each of which is begun once and may be gone on with after a full disk. */
+typedef enum d7__writer_stage {
+    D7__WRITER_OPEN,
+    D7__WRITER_CLOSING_PAGES, /* last pages, then the global index, are being framed */
+    D7__WRITER_CLOSING_INDEX, /* framed up to the index; to be written and synced */
+    D7__WRITER_CLOSING_END,   /* epilogue framed; to be written and synced */
+    D7__WRITER_CLOSED,
+    D7__WRITER_FAILED
+} d7__writer_stage;
+
+typedef struct d7__writer_dataset {
+    d7_type type;
+    size_t items_per_page;
+    uint8_t
+        *pending; /* [n_pending] of items_per_page items that wait for their page; NULL before the first */
+    size_t n_pending;
+    uint64_t paged_items;
+    bool ended; /* a short page was the last */
+} d7__writer_dataset;
+
+struct d7_writer {
+    d7_io io;
+    d7_alloc alloc;
+    d7_executor executor;
+    bool has_executor;
+    char *path;
+    d7__out out;
+    size_t buffer_bytes;
+    unsigned warnings;
+
+    d7__writer_stage stage;
+    d7_error failure;      /* in FAILED: the first error */
+    atomic_int sync_errno; /* set by d7_writer_sync_data(), maybe on another thread; 0: none failed */
+
+    size_t n_datasets;
+    d7__writer_dataset *datasets;
+    uint32_t index_step, bytes_per_page;
+
+    d7__page_ref *pages; /* [n_pages] all; the running list of the next island begins at first_unlisted */
+    size_t n_pages, cap_pages;
+    size_t first_unlisted;
+    uint64_t next_island; /* block at or past which one is due */
+
+    d7__attributes attributes;
+    uint8_t *in_span; /* [attributes.cap] set since the last island? */
+    size_t cap_in_span;
+    size_t *span; /* [n_span] which, in the order of setting */
+    size_t n_span, cap_span;
+
+    uint64_t index_bytes; /* of all pages and attributes in a global index, without the marker */
+    uint64_t global_index_offset;
+    d7__buffer encoded; /* pages and */
+    d7__buffer scratch; /* index entries on their way to `out` */
+};
+
+extern const d7_attribute d7__marker;
+
+/* Returns 0 in OPEN; else why values cannot be taken. */
+int d7__writer_check_open(d7_writer *w, d7_error *err);
+
+/* Turns the first failure of a sync on another thread into FAILED; returns 0 unless the writer has failed. */
+int d7__writer_check_failed(d7_writer *w, d7_error *err);
+
+/* Flushes; D7_ERR_NOSPACE leaves the writer as it is, anything else makes it FAILED. */
+int d7__writer_drain(d7_writer *w, d7_error *err);
+
+/* Makes the writer FAILED with this error, and copies that to err. Returns its code. */
+int d7__writer_fail(d7_writer *w, const d7_error *failure, d7_error *err);
+
+int d7__writer_no_memory(const d7_writer *w, d7_error *err);
+
+/* Frames a page, and an island before it where one is due. Returns 0; D7_ERR_NOMEM with nothing changed. */
+int d7__writer_put_page(d7_writer *w, uint32_t dataset_id, const uint8_t *entry, size_t bytes,
+                        size_t n_items);
+
+/* Encodes and frames what waits in a dataset. Returns 0; D7_ERR_NOMEM with nothing changed. */
+int d7__writer_put_pending(d7_writer *w, uint32_t dataset_id);
+
+/* Frames an index; the offset of its first entry goes to *ret_offset. Returns 0; D7_ERR_NOMEM with nothing changed. */
+int d7__writer_put_index(d7_writer *w, const d7__index_content *content, uint64_t *ret_offset);
+
+#endif

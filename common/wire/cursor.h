@@ -43,10 +43,12 @@ static inline bool wire_get_tag(wire_cursor *c, uint32_t *number, unsigned *kind
     return true;
 }
 
-/* The inside of a length-delimited field. */
+/* The inside of a length-delimited field. Like protobuf's own readers, refuses a length of over 5 bytes, small as
+ * its value may be. */
 static inline bool wire_get_bytes(wire_cursor *c, wire_cursor *inside) {
+    const uint8_t *begin = c->at;
     uint64_t length;
-    if (!wire_get_varint(c, &length) || length > wire_left(c))
+    if (!wire_get_varint(c, &length) || c->at - begin > 5 || length > wire_left(c))
         return false;
     inside->at = c->at;
     inside->end = c->at += length;

@@ -51,21 +51,25 @@ typedef struct pd_config {
     unsigned listen_mode;  /* permission bits of Unix sockets among them */
     char *control;         /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
     unsigned control_mode; /* permission bits of the control socket */
+    bool allow_remote;     /* TCP listeners on addresses other than loopback */
+    char *ready_file;      /* written with the bound addresses once all is listening; "": none */
 
     /* memory and threads */
     uint64_t ring_bytes;      /* key ring_mb */
     uint64_t batch_bytes;     /* column bytes of one batch, at most */
     uint64_t message_bytes;   /* one message, at most */
     uint64_t receive_bytes;   /* key receive_mb: buffers for large messages, over all connections */
+    uint64_t output_bytes;    /* a connection's answers that it has not read, at most */
     uint32_t encoder_threads; /* threads of the pool; never 0 (0 in the file: one per processor) */
 
     /* limits */
     uint32_t max_connections;
     uint32_t max_runs;
     uint32_t max_runs_per_connection;
-    uint32_t max_datasets;        /* of a run */
-    uint32_t max_attributes;      /* in one message */
-    uint64_t max_attribute_bytes; /* key plus value of one attribute */
+    uint32_t max_datasets;            /* of a run */
+    uint32_t max_attributes;          /* in one message */
+    uint64_t max_attribute_bytes;     /* key plus value of one attribute */
+    uint64_t max_run_attribute_bytes; /* keys and values of all attributes of a run */
 
     /* times */
     uint64_t sync_interval_ms;

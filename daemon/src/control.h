@@ -21,8 +21,8 @@
 #define PD_CONTROL_LINE_MAX 65536u
 #define PD_CONTROL_CLIENTS_MAX 32u
 
-/* Where the control socket is when the configuration says "auto": /run/photond/control.sock for root and where
- * that folder may be written to (or, for photonctl, holds the socket), else
+/* Where the control socket is when the configuration says "auto": /run/photond/control.sock for root and
+ * where that folder may be written to (or, for photonctl, holds the socket), else
  * $XDG_RUNTIME_DIR/photond/control.sock. Returns 0, or -1 with err (no such place: one must be given). */
 PD_MUST_USE int pd_control_auto_path(char *path, size_t cap, pd_error *err);
 

@@ -39,6 +39,9 @@ typedef struct pd_dataset {
     double scale;     /* 0 counts as 1 */
 } pd_dataset;
 
+/* The group it belongs to: `group`, or its own name. */
+const char *pd_dataset_group(const pd_dataset *dataset);
+
 /* An attribute of a run: UTF-8, no NUL. */
 typedef struct pd_attribute {
     const char *key;

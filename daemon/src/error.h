@@ -11,7 +11,7 @@ typedef struct pd_error {
 } pd_error;
 
 /* Writes the sentence (cut to fit) and returns -1, so that `return pd_error_set(err, ...)` fails. `err`
- * may be NULL. Any thread. */
+ * may be NULL, and the arguments may point into it. Any thread. */
 int pd_error_set(pd_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "WHERE: " before the sentence that is there. Returns -1. */

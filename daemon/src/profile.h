@@ -66,8 +66,9 @@ size_t pd_lincam_defaults(pd_default_attribute ret[PD_LINCAM_DEFAULTS_MAX], cons
                           size_t n);
 
 /* Calls warn once for each attribute that analysis needs (/photons/PositionBits, /photons/TacBits,
- * /photons/TacChannel) and that is missing or no number in its range, with a sentence that says what is
- * done instead. */
+ * /photons/TacChannel) and that is missing or no number in its range, with a sentence that says what
+ * follows. For runs of the LINCam profiles; of others the warnings of the summary (summary.h) say as
+ * much. */
 void pd_lincam_check(const pd_attribute *attributes, size_t n, void (*warn)(void *user, const char *sentence),
                      void *user);
 

@@ -60,8 +60,14 @@ typedef struct pd_summary pd_summary;
 PD_MUST_USE int pd_summary_create(pd_summary **ret, const pd_summary_setup *setup, pd_error *err);
 void pd_summary_free(pd_summary *s);
 
-/* Bytes that the summary of such a run takes, with one snapshot of it; without making one. */
-size_t pd_summary_bytes(const pd_summary_setup *setup);
+/* Bytes that it takes, together with one snapshot of it. */
+size_t pd_summary_bytes(const pd_summary *s);
+
+/* Attributes past the first PD_SUMMARY_ATTRIBUTES_MAX, with a longer value than PD_SUMMARY_VALUE_MAX
+ * bytes, with a name that cannot be a scalar's or is one of ours, are left out of the exports (never of
+ * the file) and counted in the scalar attributes_skipped. */
+#define PD_SUMMARY_ATTRIBUTES_MAX 1000u
+#define PD_SUMMARY_VALUE_MAX 65536u
 
 /* What was assumed for want of attributes ("PositionBits is not given: 12 assumed, ..."), for the log.
  * Valid until the next call of pd_summary_attribute. */

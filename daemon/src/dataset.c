@@ -1,0 +1,36 @@
+#include "dataset.h"
+
+#include <string.h>
+
+const char *pd_role_name(pd_role role) {
+    switch (role) {
+#define ROLE_NAME(name, number, text)                                                                        \
+    case PD_ROLE_##name:                                                                                     \
+        return text;
+        PD_ROLE_MAP(ROLE_NAME)
+#undef ROLE_NAME
+    }
+    return NULL;
+}
+
+int pd_role_parse(const char *text, pd_role *ret) {
+#define ROLE_PARSE(name, number, role_text)                                                                  \
+    if (strcmp(text, role_text) == 0) {                                                                      \
+        *ret = PD_ROLE_##name;                                                                               \
+        return 0;                                                                                            \
+    }
+    PD_ROLE_MAP(ROLE_PARSE)
+#undef ROLE_PARSE
+    return -1;
+}
+
+const char *pd_dataset_group(const pd_dataset *dataset) {
+    return dataset->group && dataset->group[0] ? dataset->group : dataset->name;
+}
+
+const char *pd_attribute_find(const pd_attribute *attributes, size_t n, const char *key) {
+    for (size_t i = n; i-- > 0;)
+        if (strcmp(attributes[i].key, key) == 0)
+            return attributes[i].value;
+    return NULL;
+}

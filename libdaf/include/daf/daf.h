@@ -322,14 +322,14 @@ DAF_API uint64_t daf_array_count(const daf_array *a);
 DAF_API uint64_t daf_array_rows(const daf_array *a);
 DAF_API uint64_t daf_array_columns(const daf_array *a);
 
-/* [count] values in host byte order, column-major, aligned for their type; Bool: bytes that are 0 or 1. NULL
- * for String; not NULL for an empty numeric array. */
+/* [count] values in host byte order, column-major, aligned for their type; Bool: one byte each, 0 is false and
+ * anything else true. NULL for String; not NULL for an empty numeric array. */
 DAF_API const void *daf_array_values(const daf_array *a);
 
 /* [count] NUL-terminated texts; NULL for numeric types. */
 DAF_API const char *const *daf_array_strings(const daf_array *a);
 
-/* The bytes of text i, which may hold a NUL in files of other writers. i < count; String only. */
+/* The bytes of text i without its NUL. i < count; String only. */
 DAF_API size_t daf_array_string_bytes(const daf_array *a, uint64_t i);
 
 /* Whether the values are a view of the file. */

@@ -1,0 +1,151 @@
+#include "codec.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "error.h"
+
+enum { RAW_DEFLATE_BITS = -15, DEFLATE_MEMORY_LEVEL = 8 };
+
+struct daf__encoder {
+    daf_codec codec;
+    int level;
+    ZSTD_CCtx *zstd;
+    z_stream deflate;
+};
+
+struct daf__decoder {
+    daf_codec codec;
+    ZSTD_DCtx *zstd;
+    z_stream inflate;
+};
+
+uint64_t daf__codec_max_ratio(daf_codec codec) {
+    /* zstd: a run of one block, 128 KB in 4 bytes; deflate: 258 bytes in two bits. */
+    return codec == DAF_CODEC_GZIP ? 1032 : 32768;
+}
+
+int daf__encoder_new(daf__encoder **ret, daf_codec codec, int level, daf_error *err) {
+    daf__encoder *e = calloc(1, sizeof *e);
+    if (!e)
+        return daf__no_memory(err);
+    e->codec = codec;
+    e->level = level;
+    bool ready;
+    if (codec == DAF_CODEC_GZIP)
+        ready = deflateInit2(&e->deflate, level, Z_DEFLATED, RAW_DEFLATE_BITS, DEFLATE_MEMORY_LEVEL,
+                             Z_DEFAULT_STRATEGY) == Z_OK;
+    else
+        ready = (e->zstd = ZSTD_createCCtx()) != NULL;
+    if (!ready) {
+        free(e);
+        return daf__no_memory(err);
+    }
+    *ret = e;
+    return 0;
+}
+
+void daf__encoder_free(daf__encoder *e) {
+    if (!e)
+        return;
+    if (e->codec == DAF_CODEC_GZIP)
+        deflateEnd(&e->deflate);
+    ZSTD_freeCCtx(e->zstd);
+    free(e);
+}
+
+static int encode_zstd(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_bytes, daf_error *err) {
+    size_t bound = ZSTD_compressBound(raw_bytes);
+    uint8_t *to = daf__buf_reserve(out, bound);
+    if (!to)
+        return daf__no_memory(err);
+    size_t n = ZSTD_compressCCtx(e->zstd, to, bound, raw, raw_bytes, e->level);
+    if (ZSTD_isError(n)) /* the room suffices, so what can be missing is memory */
+        return daf__fail(err, DAF_ERR_NOMEM, 0, 0, "zstd cannot compress %zu bytes: %s", raw_bytes,
+                         ZSTD_getErrorName(n));
+    out->size += n;
+    return 0;
+}
+
+static int encode_deflate(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_bytes, daf_error *err) {
+    z_stream *z = &e->deflate;
+    deflateReset(z);
+    uLong bound = deflateBound(z, (uLong)raw_bytes);
+    uint8_t *to = daf__buf_reserve(out, bound);
+    if (!to)
+        return daf__no_memory(err);
+    z->next_in = (Bytef *)(uintptr_t)raw;
+    z->avail_in = (uInt)raw_bytes;
+    z->next_out = to;
+    z->avail_out = (uInt)bound;
+    if (deflate(z, Z_FINISH) != Z_STREAM_END)
+        return daf__fail(err, DAF_ERR_NOMEM, 0, 0, "zlib cannot compress %zu bytes", raw_bytes);
+    out->size += (size_t)z->total_out;
+    return 0;
+}
+
+int daf__encode(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_bytes, daf_error *err) {
+    return e->codec == DAF_CODEC_GZIP ? encode_deflate(e, out, raw, raw_bytes, err)
+                                      : encode_zstd(e, out, raw, raw_bytes, err);
+}
+
+int daf__decoder_new(daf__decoder **ret, daf_codec codec, daf_error *err) {
+    daf__decoder *d = calloc(1, sizeof *d);
+    if (!d)
+        return daf__no_memory(err);
+    d->codec = codec;
+    bool ready;
+    if (codec == DAF_CODEC_GZIP)
+        ready = inflateInit2(&d->inflate, RAW_DEFLATE_BITS) == Z_OK;
+    else
+        ready = (d->zstd = ZSTD_createDCtx()) != NULL;
+    if (!ready) {
+        free(d);
+        return daf__no_memory(err);
+    }
+    *ret = d;
+    return 0;
+}
+
+void daf__decoder_free(daf__decoder *d) {
+    if (!d)
+        return;
+    if (d->codec == DAF_CODEC_GZIP)
+        inflateEnd(&d->inflate);
+    ZSTD_freeDCtx(d->zstd);
+    free(d);
+}
+
+static const char *decode_zstd(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
+                               size_t packed_bytes) {
+    size_t n = ZSTD_decompressDCtx(d->zstd, raw, raw_bytes, packed, packed_bytes);
+    if (ZSTD_isError(n))
+        return ZSTD_getErrorName(n);
+    return n == raw_bytes ? NULL : "the frame holds another number of bytes";
+}
+
+static const char *decode_deflate(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
+                                  size_t packed_bytes) {
+    z_stream *z = &d->inflate;
+    if (packed_bytes > UINT32_MAX)
+        return "more compressed than raw data";
+    inflateReset(z);
+    z->next_in = (Bytef *)(uintptr_t)packed;
+    z->avail_in = (uInt)packed_bytes;
+    z->next_out = raw;
+    z->avail_out = (uInt)raw_bytes;
+    int rc = inflate(z, Z_FINISH);
+    if (rc != Z_STREAM_END && z->msg)
+        return z->msg;
+    return rc == Z_STREAM_END && z->avail_out == 0 && z->avail_in == 0
+               ? NULL
+               : "the data hold another number of bytes";
+}
+
+int daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed, size_t packed_bytes,
+                const char *where, daf_error *err) {
+    const char *problem = d->codec == DAF_CODEC_GZIP ? decode_deflate(d, raw, raw_bytes, packed, packed_bytes)
+                                                     : decode_zstd(d, raw, raw_bytes, packed, packed_bytes);
+    return problem ? daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: %s", where, problem) : 0;
+}

@@ -1,0 +1,110 @@
+#include "edit.h"
+
+#include <string.h>
+
+#include "error.h"
+
+int daf__edit_begin(daf__edit *e, daf *d, daf_error *err) {
+    *e = (daf__edit){.d = d};
+    if (!d->writable)
+        return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
+    return 0;
+}
+
+int daf__edit_create(daf__edit *e, daf__out **ret, daf_error *err) {
+    return e->d->store->ops->create(e->d->store, ret, err);
+}
+
+int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err) {
+    daf__out *out;
+    int rc = daf__edit_create(e, &out, err);
+    if (rc)
+        return rc;
+    rc = daf__out_append(out, data, bytes, err);
+    if (rc) {
+        daf__out_discard(out);
+        return rc;
+    }
+    return daf__change_put(&e->change, key, out, err);
+}
+
+static bool is_spared(const char *suffix, const char *spare) {
+    return spare && strcmp(suffix, spare) == 0;
+}
+
+int daf__edit_remove(daf__edit *e, const daf__property *p, const char *spare, const char *spare_too,
+                     daf_error *err) {
+    daf__key base = daf__property_key(p);
+    const char *const *suffix = daf__suffixes(p->kind);
+    int rc = daf__names_add(&e->leaving, base.text, strlen(base.text), err);
+    for (; *suffix && rc == 0; suffix++) {
+        daf__key key = daf__key_with(&base, *suffix);
+        if (!is_spared(*suffix, spare) && !is_spared(*suffix, spare_too))
+            rc = daf__change_remove(&e->change, key.text, err);
+    }
+    e->removes = true;
+    return rc;
+}
+
+int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, size_t bytes, daf_error *err) {
+    e->key = *key;
+    e->descriptor.size = 0;
+    daf__buf_append(&e->descriptor, descriptor, bytes);
+    return daf__buf_check(&e->descriptor, err);
+}
+
+static int note(daf__edit *e, daf_error *err) {
+    daf__metadata *m = &e->d->metadata;
+    if (e->removes)
+        daf__metadata_note_removed(m);
+    if (!e->key.text[0])
+        return 0;
+    return daf__metadata_note_set(m, e->key.text, e->descriptor.data, e->descriptor.size, err);
+}
+
+/* The index is part of the change. */
+static int apply_with_metadata(daf__edit *e, daf_error *err) {
+    daf *d = e->d;
+    daf__buf rendered = {0};
+    bool was_rebuild = d->metadata.rebuild;
+    int rc = note(e, err);
+    if (rc == 0)
+        rc = daf__metadata_render(&d->metadata, d->store, &e->leaving, &rendered, err);
+    if (rc == 0)
+        rc = daf__edit_put_bytes(e, DAF__METADATA_KEY, rendered.data, rendered.size, err);
+    bool applying = rc == 0;
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e->change, err);
+    if (rc == 0) {
+        daf__metadata_taken(&d->metadata, &rendered);
+        return 0;
+    }
+    daf__metadata_forget(&d->metadata);
+    /* What a failed change left is best read from the tree. */
+    d->metadata.rebuild = applying || was_rebuild;
+    daf__buf_free(&rendered);
+    return rc;
+}
+
+static int apply(daf__edit *e, daf_error *err) {
+    daf *d = e->d;
+    if (!d->store->keeps_metadata)
+        return d->store->ops->apply(d->store, &e->change, err);
+    if (!d->in_batch) {
+        int rc = apply_with_metadata(e, err);
+        return rc ? rc : d->store->ops->settle(d->store, err);
+    }
+    int rc = d->store->ops->apply(d->store, &e->change, err);
+    if (rc || note(e, NULL) != 0)
+        daf__metadata_note_removed(&d->metadata); /* begin with the tree at the commit */
+    return rc;
+}
+
+int daf__edit_end(daf__edit *e, int rc, daf_error *err) {
+    if (rc == 0)
+        rc = apply(e, err);
+    daf__change_free(&e->change);
+    daf_names_clear(&e->leaving);
+    daf__buf_free(&e->descriptor);
+    return rc;
+}

@@ -1,0 +1,37 @@
+/* One write: the outs it fills and the steps it takes, put in place together with the new metadata.json. */
+#ifndef DAF_SRC_EDIT_H
+#define DAF_SRC_EDIT_H
+
+#include "handle.h"
+
+typedef struct daf__edit {
+    daf *d;
+    daf__change change;
+    bool removes;      /* the index changes otherwise than by appending */
+    daf_names leaving; /* keys, or prefixes ending in "/", that leave the index */
+    daf__key key;      /* appended to the index; empty: none */
+    daf__buf descriptor;
+} daf__edit;
+
+/* Begins a write. Returns 0; DAF_ERR_READ_ONLY. */
+int daf__edit_begin(daf__edit *e, daf *d, daf_error *err);
+
+/* A new out, to be given to daf__change_put. */
+int daf__edit_create(daf__edit *e, daf__out **ret, daf_error *err);
+
+/* Adds a step that puts a small file in place. */
+int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err);
+
+/* Adds steps that remove the property's files (all suffixes of its kind, the descriptor first, but for the two that
+ * are spared; NULL: none), and takes it out of the index. */
+int daf__edit_remove(daf__edit *e, const daf__property *p, const char *spare, const char *spare_too,
+                     daf_error *err);
+
+/* The index gets `key` with the descriptor. */
+int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, size_t bytes, daf_error *err);
+
+/* Puts everything in place (on failure: nothing) and ends the edit. rc: a failure so far; the edit is then dropped
+ * and rc returned. */
+int daf__edit_end(daf__edit *e, int rc, daf_error *err);
+
+#endif

@@ -1,0 +1,282 @@
+/* Opening, batches, closing. */
+#include "handle.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "edit.h"
+#include "error.h"
+#include "json.h"
+#include "store_dir.h"
+
+enum { MAJOR = 1, NEWEST_MINOR = 1 };
+#define MARKER_KEY "daf.json"
+
+static int parse_mode(daf__open_mode *ret, const char *mode, daf_error *err) {
+    static const struct {
+        const char *text;
+        daf__open_mode mode;
+    } modes[] = {
+        {"r", {false, false, false}},
+        {"r+", {true, false, false}},
+        {"w+", {true, true, false}},
+        {"w", {true, true, true}},
+    };
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(mode, modes[i].text) == 0) {
+            *ret = modes[i].mode;
+            return 0;
+        }
+    }
+    return daf__fail(err, DAF_ERR_ARG, 0, 0, "invalid mode: %.60s", mode);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+/* Paths that name other kinds of stores, unless there is such a directory. */
+static int check_path(int dirfd, const char *path, daf_error *err) {
+    bool other = ends_with(path, ".daf.zip") || strstr(path, ".dafs.zip") ||
+                 strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
+    struct stat st;
+    if (!other || (fstatat(dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode)))
+        return 0;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: this version opens directories only", path);
+}
+
+/* ---- daf.json */
+
+static int check_version(daf *d, const json_t *marker, const char *where, daf_error *err) {
+    const json_t *version = json_object_get(marker, "version");
+    const json_t *major = json_array_get(version, 0), *minor = json_array_get(version, 1);
+    if (!json_is_array(version) || json_array_size(version) != 2 || !json_is_integer(major) ||
+        !json_is_integer(minor))
+        return daf__fail(err, DAF_ERR_VERSION, 0, 0, "%s: no version of two integers", where);
+    long long m = json_integer_value(major), n = json_integer_value(minor);
+    if (m != MAJOR || n < 0 || n > NEWEST_MINOR)
+        return daf__fail(err, DAF_ERR_VERSION, 0, 0,
+                         "incompatible format version: %lld.%lld\nthe code supports version: %d.%d\n"
+                         "in daf directory: %s",
+                         m, n, MAJOR, NEWEST_MINOR, d->store->path);
+    d->major = (int)m;
+    d->minor = (int)n;
+    return 0;
+}
+
+static int read_marker(daf *d, daf_error *err) {
+    char where[DAF__WHERE_TEXT];
+    daf__buf text = {0};
+    json_t *marker;
+    int rc = daf__store_read(d->store, &text, NULL, MARKER_KEY, DAF__MAX_JSON_BYTES, err);
+    if (rc)
+        return rc;
+    daf__store_where(where, d->store, MARKER_KEY);
+    rc = daf__json_object(&marker, text.data, text.size, where, err);
+    if (rc == 0) {
+        rc = check_version(d, marker, where, err);
+        json_decref(marker);
+    }
+    daf__buf_free(&text);
+    return rc;
+}
+
+/* ---- creating */
+
+/* The marker comes last: without it there is no repository. */
+static int initialize(daf *d, daf_error *err) {
+    static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
+    static const char marker[] = "{\"version\":[1,1]}\n";
+    daf__edit e;
+    daf__buf index = {0};
+    int rc = daf__edit_begin(&e, d, err);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0] && rc == 0; i++)
+        rc = daf__change_make_folder(&e.change, folders[i], err);
+    d->metadata.rebuild = true;
+    if (rc == 0)
+        rc = daf__metadata_render(&d->metadata, d->store, NULL, &index, err);
+    if (rc == 0)
+        rc = daf__edit_put_bytes(&e, DAF__METADATA_KEY, index.data, index.size, err);
+    if (rc == 0)
+        rc = daf__edit_put_bytes(&e, MARKER_KEY, marker, sizeof marker - 1, err);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e.change, err);
+    if (rc == 0)
+        rc = d->store->ops->settle(d->store, err);
+    if (rc == 0) {
+        daf__metadata_taken(&d->metadata, &index);
+        d->major = MAJOR;
+        d->minor = NEWEST_MINOR;
+    }
+    daf__buf_free(&index);
+    daf__change_free(&e.change);
+    return rc;
+}
+
+/* ---- metadata.json */
+
+static int write_metadata(daf *d, daf_error *err) {
+    daf__edit e = {.d = d};
+    daf__buf rendered = {0};
+    int rc = daf__metadata_render(&d->metadata, d->store, NULL, &rendered, err);
+    if (rc == 0)
+        rc = daf__edit_put_bytes(&e, DAF__METADATA_KEY, rendered.data, rendered.size, err);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e.change, err);
+    if (rc == 0)
+        daf__metadata_taken(&d->metadata, &rendered);
+    daf__buf_free(&rendered);
+    daf__change_free(&e.change);
+    return rc;
+}
+
+static int open_metadata(daf *d, daf_error *err) {
+    bool usable;
+    int rc = daf__metadata_load(&d->metadata, d->store, d->writable, &usable, d->writable ? err : NULL);
+    if (d->writable && rc == 0 && !usable)
+        rc = write_metadata(d, err);
+    if (d->writable && rc == 0)
+        rc = d->store->ops->settle(d->store, err);
+    if (d->writable)
+        return rc;
+    /* A reader puts it right when it may, and no writer is about to. */
+    if (rc == 0 && !usable && daf__dir_store_lock(d->store)) {
+        (void)write_metadata(d, NULL);
+        daf__dir_store_unlock(d->store);
+    }
+    return 0;
+}
+
+/* ---- opening */
+
+static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
+                      daf_error *err) {
+    daf__dir_settings settings = {.io = options->io ? options->io : &daf__system_io,
+                                  .sync = options->sync,
+                                  .file_mode = options->file_mode,
+                                  .directory_mode = options->directory_mode};
+    int rc = daf__dir_store_open(&d->store, dirfd, path, mode, &settings, err);
+    if (rc)
+        return rc;
+    if (!d->store->fresh)
+        rc = read_marker(d, err);
+    else if (!mode.create)
+        rc = daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf directory: %s", path);
+    else
+        rc = initialize(d, err);
+    if (rc == 0 && !d->store->fresh)
+        rc = open_metadata(d, err);
+    if (rc && d->store->made)
+        daf__dir_remove_tree(settings.io, dirfd, path); /* leave nothing half made */
+    return rc;
+}
+
+static int set_up(daf *d, const daf_options *options, daf_error *err) {
+    if (options->executor) {
+        d->executor = *options->executor;
+        d->has_executor = true;
+    }
+    if (options->name && !(d->given_name = strdup(options->name)))
+        return daf__no_memory(err);
+    return daf__settings_init(&d->settings, options, err);
+}
+
+int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const daf_options *options,
+               daf_error *err) {
+    daf_options defaults;
+    daf__open_mode parsed = {false, false, false};
+    if (!path || !mode)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "the path or the mode is NULL");
+    if (!options) {
+        daf_options_init(&defaults);
+        options = &defaults;
+    }
+    daf *d = calloc(1, sizeof *d);
+    if (!d)
+        return daf__no_memory(err);
+    int rc = parse_mode(&parsed, mode, err);
+    d->writable = parsed.writable;
+    if (rc == 0)
+        rc = check_path(dirfd, path, err);
+    if (rc == 0)
+        rc = set_up(d, options, err);
+    if (rc == 0)
+        rc = open_store(d, dirfd, path, parsed, options, err);
+    if (rc) {
+        daf_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+int daf_open(daf **ret, const char *path, const char *mode, const daf_options *options, daf_error *err) {
+    return daf_openat(ret, AT_FDCWD, path, mode, options, err);
+}
+
+/* ---- batches and closing */
+
+int daf_batch_begin(daf *d, daf_error *err) {
+    if (!d->writable)
+        return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
+    if (d->in_batch)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: a batch is open already", d->store->path);
+    d->in_batch = true;
+    return 0;
+}
+
+int daf_batch_commit(daf *d, daf_error *err) {
+    if (!d->in_batch)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: no batch is open", d->store->path);
+    int rc = 0;
+    if (d->metadata.rebuild || d->metadata.n_appended)
+        rc = write_metadata(d, err);
+    if (rc == 0)
+        rc = d->store->ops->settle(d->store, err);
+    if (rc == 0)
+        d->in_batch = false;
+    return rc;
+}
+
+int daf_close(daf *d, daf_error *err) {
+    int rc = d && d->in_batch ? daf_batch_commit(d, err) : 0;
+    daf_free(d);
+    return rc;
+}
+
+void daf_free(daf *d) {
+    if (!d)
+        return;
+    daf__metadata_free(&d->metadata);
+    while (d->axis_lengths) {
+        daf__axis_length *a = d->axis_lengths;
+        d->axis_lengths = a->next;
+        free(a->axis);
+        free(a);
+    }
+    if (d->store)
+        d->store->ops->free(d->store);
+    free(d->given_name);
+    free(d->shown_name);
+    free(d);
+}
+
+const char *daf_name(daf *d) {
+    daf_scalar scalar;
+    if (d->given_name)
+        return d->given_name;
+    if (daf_get_scalar(d, &scalar, "name", NULL) != 0)
+        return d->store->path;
+    free(d->shown_name);
+    d->shown_name = scalar.type == DAF_STRING ? strdup(scalar.value.s.text) : NULL;
+    daf_scalar_clear(&scalar);
+    return d->shown_name ? d->shown_name : d->store->path;
+}
+
+void daf_format_version(const daf *d, int *major, int *minor) {
+    *major = d->major;
+    *minor = d->minor;
+}

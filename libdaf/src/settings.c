@@ -1,0 +1,77 @@
+/* Options, their environment variables and defaults (specification section 15). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec.h"
+#include "error.h"
+#include "handle.h"
+
+enum { DEFAULT_LEVEL = 5, DEFAULT_TARGET_CHUNK_KB = 8, KB = 1024, MAX_LEVEL = 22 };
+#define DEFAULT_CODEC DAF_CODEC_ZSTD
+#define MAX_TARGET_CHUNK_KB (DAF__MAX_CHUNK_BYTES / KB)
+
+void daf_options_init(daf_options *options) {
+    *options = (daf_options){.codec = DAF_CODEC_DEFAULT};
+}
+
+void daf_set_options_init(daf_set_options *options) {
+    *options = (daf_set_options){.packing = DAF_PACK_AS_OPENED};
+}
+
+static int environment_number(uint64_t *ret, const char *name, uint64_t fallback, uint64_t most,
+                              daf_error *err) {
+    const char *text = getenv(name);
+    if (!text || !*text) {
+        *ret = fallback;
+        return 0;
+    }
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno || *end || *text < '0' || *text > '9' || v < 1 || v > most)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0,
+                         "environment variable %s: \"%.60s\" is no number from 1 to %llu", name, text,
+                         (unsigned long long)most);
+    *ret = v;
+    return 0;
+}
+
+static int environment_codec(daf_codec *ret, daf_error *err) {
+    static const char name[] = "DAF_PACKED_COMPRESSION";
+    const char *text = getenv(name);
+    if (!text || !*text) {
+        *ret = DEFAULT_CODEC;
+        return 0;
+    }
+    if (daf_codec_parse(ret, text) != 0)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "environment variable %s: \"%.60s\" is no known compression",
+                         name, text);
+    return 0;
+}
+
+int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error *err) {
+    daf__settings s = {.packed = options->packed,
+                       .codec = options->codec,
+                       .level = options->level,
+                       .pack_rule = options->pack_rule,
+                       .non_finite_scalars = options->non_finite_scalars};
+    uint64_t level = 0, target_kb = options->target_chunk_kb;
+    int rc = 0;
+    if (s.codec == DAF_CODEC_DEFAULT)
+        rc = environment_codec(&s.codec, err);
+    if (rc == 0 && s.level == 0) {
+        rc = environment_number(&level, "DAF_PACKED_COMPRESSION_LEVEL", DEFAULT_LEVEL, MAX_LEVEL, err);
+        s.level = (int)level;
+    }
+    if (rc == 0 && target_kb == 0)
+        rc = environment_number(&target_kb, "DAF_PACKED_TARGET_CHUNK_KB", DEFAULT_TARGET_CHUNK_KB,
+                                MAX_TARGET_CHUNK_KB, err);
+    if (rc == 0 && target_kb > MAX_TARGET_CHUNK_KB)
+        rc = daf__fail(err, DAF_ERR_ARG, 0, 0, "target_chunk_kb %llu is more than %llu",
+                       (unsigned long long)target_kb, (unsigned long long)MAX_TARGET_CHUNK_KB);
+    s.target_chunk_bytes = target_kb * KB;
+    if (rc == 0)
+        *ret = s;
+    return rc;
+}

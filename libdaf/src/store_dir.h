@@ -1,0 +1,62 @@
+/* The directory store.
+ *
+ * The root is held by descriptor and everything below is reached from it, so the store stays with one directory
+ * whatever happens to its path. New files are written in the root under names that no reader looks for
+ * (".daf.new.PID.N") and renamed into place; what a change replaces or removes is renamed to such a name and
+ * kept until the change is whole, so that a failing step can be undone.
+ */
+#ifndef DAF_SRC_STORE_DIR_H
+#define DAF_SRC_STORE_DIR_H
+
+#include "io.h"
+#include "store.h"
+
+#define DAF__STAGING_PREFIX ".daf.new."
+enum { DAF__STAGING_NAME = 48 };
+
+typedef struct daf__dir_settings {
+    const daf_io *io;
+    bool sync;
+    unsigned file_mode, directory_mode; /* 0: the umask decides */
+} daf__dir_settings;
+
+typedef struct daf__dir_store {
+    daf__store base;
+    daf__dir_settings settings;
+    int fd;           /* the root */
+    unsigned counter; /* of staging names */
+    daf_names dirty;  /* folders whose entries are not synced yet */
+} daf__dir_store;
+
+typedef struct daf__open_mode {
+    bool writable, create, truncate;
+} daf__open_mode;
+
+/* Opens, creates or empties the directory as the mode says, takes the writer's lock if it is writable, and
+ * removes what a killed writer left. The marker daf.json is neither read nor written; base.fresh says that the
+ * directory has none. */
+int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open_mode mode,
+                        const daf__dir_settings *settings, daf_error *err);
+
+/* Tries to take the writer's lock of a store that was opened for reading, for the moment. */
+bool daf__dir_store_lock(daf__store *s);
+void daf__dir_store_unlock(daf__store *s);
+
+/* Shared by the store's files. */
+extern const daf__store_ops daf__dir_ops;
+int daf__dir_fail(daf__dir_store *s, int os_errno, const char *verb, const char *key, daf_error *err);
+int daf__dir_make_folder(daf__dir_store *s, const char *key); /* 0, EEXIST, or another errno */
+void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]);
+int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name); /* file or folder; 0 or an errno */
+int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err);
+int daf__dir_settle(daf__store *base, daf_error *err);
+
+/* A file being written. */
+typedef struct daf__dir_out {
+    daf__out base;
+    daf__dir_store *store;
+    int fd;                       /* -1: finished */
+    char name[DAF__STAGING_NAME]; /* empty: renamed */
+} daf__dir_out;
+
+#endif

@@ -1,0 +1,208 @@
+/* The directory store: opening, creating and emptying it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "store_dir.h"
+
+enum { MAX_TREE_DEPTH = 100, MAX_PASSES = 4 };
+
+/* ---- removing trees */
+
+static int remove_tree(const daf_io *io, int dirfd, const char *name, unsigned depth);
+
+/* Removes what is in the open folder `d`, but for the name `spare` (NULL: nothing is spared). */
+static int remove_content(const daf_io *io, DIR *d, const char *spare, unsigned depth) {
+    struct dirent *e;
+    int rc = 0;
+    while (rc == 0 && (errno = 0, e = readdir(d))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            (spare && strcmp(e->d_name, spare) == 0))
+            continue;
+        rc = remove_tree(io, dirfd(d), e->d_name, depth);
+    }
+    return rc ? rc : errno;
+}
+
+static int open_folder(const daf_io *io, int dirfd, const char *name, DIR **ret) {
+    int fd = io->open(io->context, dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    *ret = fdopendir(fd);
+    if (*ret)
+        return 0;
+    io->close(io->context, fd);
+    return ENOMEM;
+}
+
+static int remove_tree(const daf_io *io, int dirfd, const char *name, unsigned depth) {
+    if (io->unlink(io->context, dirfd, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return errno;
+    if (depth == MAX_TREE_DEPTH)
+        return ELOOP;
+    int rc = ENOTEMPTY;
+    /* Some file systems pass over entries when others are removed meanwhile. */
+    for (unsigned attempt = 0; attempt < MAX_PASSES && (rc == ENOTEMPTY || rc == EEXIST); attempt++) {
+        DIR *d;
+        rc = open_folder(io, dirfd, name, &d);
+        if (rc)
+            return rc;
+        rc = remove_content(io, d, NULL, depth + 1);
+        closedir(d);
+        if (rc == 0 && io->unlink(io->context, dirfd, name, AT_REMOVEDIR) != 0)
+            rc = errno;
+    }
+    return rc;
+}
+
+int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name) {
+    return remove_tree(io, dirfd, name, 0);
+}
+
+/* ---- opening */
+
+static bool is_leftover(const char *name) {
+    return strncmp(name, DAF__STAGING_PREFIX, strlen(DAF__STAGING_PREFIX)) == 0 ||
+           strcmp(name, "metadata.json.new") == 0;
+}
+
+static bool is_ours(const char *name) {
+    static const char *const names[] = {".",       "..",       "scalars",       "axes",
+                                        "vectors", "matrices", "metadata.json", ".reorder.backup"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return is_leftover(name);
+}
+
+/* Calls back for every name in the root. */
+static int for_each_name(daf__dir_store *s, int (*visit)(daf__dir_store *s, const char *name),
+                         daf_error *err) {
+    const daf_io *io = s->settings.io;
+    DIR *d;
+    int rc = open_folder(io, s->fd, ".", &d);
+    if (rc)
+        return daf__dir_fail(s, rc, "list", "", err);
+    struct dirent *e;
+    while (rc == 0 && (errno = 0, e = readdir(d)))
+        rc = visit(s, e->d_name);
+    if (rc == 0)
+        rc = errno;
+    closedir(d);
+    return rc ? daf__dir_fail(s, rc, "clean up", "", err) : 0;
+}
+
+static int remove_leftover(daf__dir_store *s, const char *name) {
+    return is_leftover(name) ? remove_tree(s->settings.io, s->fd, name, 0) : 0;
+}
+
+static int refuse_foreign(daf__dir_store *s, const char *name) {
+    (void)s;
+    return is_ours(name) ? 0 : EEXIST;
+}
+
+/* Empties the root; the marker goes last, so that an interrupted emptying can be repeated. */
+static int empty_root(daf__dir_store *s, bool marked, daf_error *err) {
+    const daf_io *io = s->settings.io;
+    daf_error details;
+    if (!marked && for_each_name(s, refuse_foreign, &details) != 0) {
+        if (details.os_errno != EEXIST)
+            return daf__pass(err, &details);
+        return daf__fail(err, DAF_ERR_EXISTS, 0, 0,
+                         "%s: is no daf directory but holds other files; it will not be emptied",
+                         s->base.path);
+    }
+    DIR *d;
+    int rc = open_folder(io, s->fd, ".", &d);
+    if (rc)
+        return daf__dir_fail(s, rc, "list", "", err);
+    rc = remove_content(io, d, "daf.json", 0);
+    closedir(d);
+    if (rc == 0)
+        rc = remove_tree(io, s->fd, "daf.json", 0);
+    return rc ? daf__dir_fail(s, rc, "empty", "", err) : 0;
+}
+
+static int take_lock(daf__dir_store *s, daf_error *err) {
+    /* Any other failure means that the file system has no locks: go on unguarded. */
+    if (flock(s->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return daf__fail(err, DAF_ERR_BUSY, 0, 0, "%s: another writer has it open", s->base.path);
+    return 0;
+}
+
+bool daf__dir_store_lock(daf__store *s) {
+    return flock(((daf__dir_store *)s)->fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void daf__dir_store_unlock(daf__store *s) {
+    flock(((daf__dir_store *)s)->fd, LOCK_UN);
+}
+
+static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) {
+    const daf_io *io = s->settings.io;
+    const char *path = s->base.path;
+    if (create && io->mkdir(io->context, dirfd, path, 0777) == 0)
+        s->base.made = true;
+    else if (create && errno != EEXIST)
+        return daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot make the directory", path);
+    s->fd = io->open(io->context, dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (s->fd < 0 && errno == ENOTDIR)
+        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a directory: %s", path);
+    if (s->fd < 0 && errno == ENOENT)
+        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf directory: %s", path);
+    if (s->fd < 0)
+        return daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot open the directory", path);
+    unsigned mode = s->settings.directory_mode;
+    if (s->base.made && mode && fchmod(s->fd, (mode_t)mode) != 0)
+        return daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot set the mode", path);
+    return 0;
+}
+
+static int prepare_root(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
+    bool marked;
+    int rc = daf__store_has(&s->base, &marked, "daf.json", err);
+    if (rc)
+        return rc;
+    s->base.fresh = !marked;
+    if (!mode.writable)
+        return 0;
+    if (!marked && !mode.create)
+        return 0;
+    rc = take_lock(s, err);
+    if (rc == 0 && mode.truncate) {
+        rc = empty_root(s, marked, err);
+        s->base.fresh = true;
+    } else if (rc == 0) {
+        rc = for_each_name(s, remove_leftover, err);
+    }
+    return rc;
+}
+
+int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open_mode mode,
+                        const daf__dir_settings *settings, daf_error *err) {
+    daf__dir_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return daf__no_memory(err);
+    *s = (daf__dir_store){
+        .base = {.ops = &daf__dir_ops, .keeps_metadata = true}, .settings = *settings, .fd = -1};
+    s->base.path = strdup(path);
+    int rc = s->base.path ? open_root(s, dirfd, mode.create, err) : daf__no_memory(err);
+    if (rc == 0)
+        rc = prepare_root(s, mode, err);
+    if (rc == 0) {
+        *ret = &s->base;
+        return 0;
+    }
+    if (s->base.made)
+        settings->io->unlink(settings->io->context, dirfd, path, AT_REMOVEDIR);
+    s->base.ops->free(&s->base);
+    return rc;
+}

@@ -1,0 +1,12 @@
+#include "dense.h"
+
+int daf_set_vector(daf *d, const char *axis, const char *name, daf_type type, const void *values, uint64_t n,
+                   const daf_set_options *options, daf_error *err) {
+    daf__property p = daf__vector_property(axis, name);
+    return daf__dense_set(d, &p, type, values, n, options, err);
+}
+
+int daf_get_vector(daf *d, daf_array **ret, const char *axis, const char *name, daf_error *err) {
+    daf__property p = daf__vector_property(axis, name);
+    return daf__dense_get(d, ret, &p, err);
+}

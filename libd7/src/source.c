@@ -22,10 +22,12 @@ int d7__source_open(d7__source *s, const char *path, const d7_io *io, const d7_a
         return d7__fail(err, rc == -ENOENT ? D7_ERR_NOTFOUND : D7_ERR_IO, -rc, D7_NO_OFFSET,
                         "%s: cannot be opened", path);
     s->file = file;
-    rc = io->size(io->ctx, s->file, &s->size);
-    if (rc < 0)
-        return d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: cannot be read", path);
     return 0;
+}
+
+int d7__source_measure(d7__source *s, d7_error *err) {
+    int rc = s->io->size(s->io->ctx, s->file, &s->size);
+    return rc < 0 ? d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: cannot be read", s->path) : 0;
 }
 
 void d7__source_close(d7__source *s) {

@@ -10,17 +10,20 @@ typedef struct d7__source {
     const d7_alloc *alloc;
     void *file;
     char *path;          /* for errors */
-    uint64_t size;       /* of the file when it was opened; nothing past it is read */
+    uint64_t size;       /* of the file when it was measured; nothing past it is read */
     size_t window_bytes; /* read at a time, at least */
     uint64_t start;      /* of the window */
     d7__buffer window;
     uint64_t bytes_read; /* in all, for tests of how much an operation reads */
 } d7__source;
 
-/* Opens for reading and takes the size. `s` must be zeroed; io and alloc must outlive it.
+/* Opens for reading; the size is 0 until d7__source_measure(). `s` must be zeroed; io and alloc must outlive it.
  * Returns 0; D7_ERR_NOTFOUND; D7_ERR_IO; D7_ERR_NOMEM. */
 int d7__source_open(d7__source *s, const char *path, const d7_io *io, const d7_alloc *alloc, d7_error *err);
 void d7__source_close(d7__source *s);
+
+/* Takes the file's present size. Returns 0; D7_ERR_IO. */
+int d7__source_measure(d7__source *s, d7_error *err);
 
 /* n bytes at offset; the pointer is good until the next call. offset + n must lie within s->size.
  * Returns 0; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_IO; D7_ERR_NOMEM. */

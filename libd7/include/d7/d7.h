@@ -370,7 +370,8 @@ typedef enum d7_severity {
     X(UNKNOWN_DATASET, DAMAGE, "a page of a dataset that the header does not list")                          \
     X(MISSING_PAGE, DAMAGE, "the index lists a page that is not there")                                      \
     X(UNLISTED_PAGE, DAMAGE, "a page that the index does not list")                                          \
-    X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8")                                              \
+    X(ISLAND_LIST, DAMAGE, "an index island does not list exactly the pages since the one before")           \
+    X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8, or the global index lacks it")                \
     X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
     X(ISLAND_PLACE, NOTE, "an index island is missing or not where a writer puts it")                        \
@@ -397,8 +398,11 @@ typedef struct d7_problem {
     char text[256]; /* the reason, one sentence without a full stop */
 } d7_problem;
 
-/** "torn_tail", "bad_page", ... ; NULL for a number that is none. Any thread. */
+/** "TORN_TAIL", "BAD_PAGE", ... ; NULL for a number that is none. Any thread. */
 D7_API const char *d7_problem_name(d7_problem_code code);
+
+/** What a kind of problem means, in general; NULL for a number that is none. Any thread. */
+D7_API const char *d7_problem_text(d7_problem_code code);
 
 /* ---- Reading
  * ------------------------------------------------------------------------------------------------------ */
@@ -501,6 +505,10 @@ typedef struct d7_page_info {
 /** Page `page` of a dataset. Returns 0; D7_ERR_ARG: no such page. */
 D7_API D7_MUST_USE int d7_reader_page(const d7_reader *r, uint32_t dataset_id, uint64_t page,
                                       d7_page_info *ret_page);
+
+/** The page that holds an item. Returns 0; D7_ERR_ARG: no such item. */
+D7_API D7_MUST_USE int d7_reader_find_page(const d7_reader *r, uint32_t dataset_id, uint64_t item,
+                                           uint64_t *ret_page);
 
 /** Called now and then during long work; anything but 0 stops it with D7_ERR_CANCELLED. */
 typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes);

@@ -1,0 +1,30 @@
+/* What is wrong with a file: made in one form, kept by a reader or handed to a caller as it is found. */
+#ifndef D7_SRC_PROBLEMS_H
+#define D7_SRC_PROBLEMS_H
+
+#include "alloc.h"
+
+enum { D7__PROBLEMS_KEPT = 1000 };
+
+typedef struct d7__problems {
+    const d7_alloc *alloc;
+    d7_problem_fn *tell; /* NULL: none */
+    void *tell_ctx;
+    bool keep;
+    d7_problem *items; /* [n] those kept */
+    size_t n, cap;
+    uint64_t total, damages;
+} d7__problems;
+
+void d7__problems_free(d7__problems *p);
+void d7__problems_clear(d7__problems *p);
+
+/* A problem with its usual severity, no dataset and no items. */
+d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Counts, tells and keeps it; one that is kept already (same code, place and dataset) is passed over. When memory runs
+ * out it is counted only. */
+void d7__problems_add(d7__problems *p, const d7_problem *problem);
+
+#endif

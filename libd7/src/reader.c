@@ -1,0 +1,303 @@
+/* Opening a file and what is known of it then.
+ *
+ *   header -> epilogue and global index (reader_closed.c), or else islands and scan (reader_recover.c) -> page map
+ *
+ * Only the header must be good. Whatever else is damaged becomes a problem, and what is whole can be read. The lock is
+ * asked for before the size is taken: a writer that ends in between then leaves a note, never a false alarm. */
+#include "reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "codec.h"
+#include "error.h"
+
+void d7_reader_options_init(d7_reader_options *options) {
+    *options = (d7_reader_options){0};
+}
+
+int d7__reader_no_memory(const d7_reader *r, d7_error *err) {
+    return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", r->source.path);
+}
+
+/* ---- what entries tell ---- */
+
+int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
+    if (dataset_id >= r->header.n_datasets) {
+        d7_problem p = d7__problem(D7_PROBLEM_UNKNOWN_DATASET, offset,
+                                   "a page of dataset %" PRIu64 ", but the header lists %zu datasets",
+                                   dataset_id, r->header.n_datasets);
+        d7__problems_add(&r->problems, &p);
+        return 0;
+    }
+    if (offset < r->data_start || offset >= r->source.size) {
+        d7_problem p = d7__problem(D7_PROBLEM_MISSING_PAGE, offset, "the index lists a page %s",
+                                   offset < r->data_start ? "inside the header" : "past the end of the file");
+        p.dataset_id = (uint32_t)dataset_id;
+        d7__problems_add(&r->problems, &p);
+        return 0;
+    }
+    if (r->n_found && r->found[r->n_found - 1].offset == offset)
+        return 0;
+    if (d7__grow(&r->alloc, &r->found, &r->cap_found, r->n_found + 1, sizeof *r->found) != 0)
+        return D7_ERR_NOMEM;
+    r->found[r->n_found++] = (d7__page_ref){.offset = offset, .dataset_id = (uint32_t)dataset_id};
+    return 0;
+}
+
+typedef struct index_taker {
+    d7_reader *reader;
+    uint64_t offset;
+    d7__index_seen seen;
+} index_taker;
+
+static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    index_taker *t = ctx;
+    if (!t->seen.has_pages || offset < t->seen.first_page)
+        t->seen.first_page = offset;
+    t->seen.has_pages = true;
+    return d7__reader_found_page(t->reader, dataset_id, offset);
+}
+
+static bool is_marker(const d7_attribute *a) {
+    return a->key_bytes == sizeof D7_MARKER_KEY - 1 && memcmp(a->key, D7_MARKER_KEY, a->key_bytes) == 0;
+}
+
+static int take_attribute(void *ctx, const d7_attribute *a) {
+    index_taker *t = ctx;
+    d7_reader *r = t->reader;
+    if (is_marker(a)) {
+        t->seen.has_marker = true;
+        return 0;
+    }
+    if (!common_utf8_valid(a->key, a->key_bytes) || !common_utf8_valid(a->value, a->value_bytes)) {
+        d7_problem p =
+            d7__problem(D7_PROBLEM_BAD_ATTRIBUTE, t->offset, "attribute \"%.*s\" is not valid UTF-8",
+                        a->key_bytes < 100 ? (int)a->key_bytes : 100, a->key);
+        d7__problems_add(&r->problems, &p);
+    }
+    return d7__attributes_set(&r->attributes, a, NULL);
+}
+
+int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, d7__index_seen *ret_seen) {
+    index_taker taker = {.reader = r, .offset = entry->offset};
+    d7__index_sink sink = {.ctx = &taker, .page = take_page, .attribute = take_attribute};
+    int rc = d7__index_read(body, &sink);
+    if (rc == D7_ERR_CORRUPT) {
+        d7_problem p = d7__problem(D7_PROBLEM_BAD_ENTRY, entry->offset, "an index entry is malformed");
+        d7__problems_add(&r->problems, &p);
+        taker.seen.malformed = true;
+        rc = 0;
+    }
+    *ret_seen = taker.seen;
+    return rc;
+}
+
+void d7__reader_forget(d7_reader *r) {
+    r->n_found = 0;
+    d7__attributes_free(&r->attributes);
+}
+
+/* ---- opening ---- */
+
+/* Blocks of one other writer carry only a length: the first header has no begin bit, and the header message follows. */
+static bool looks_unframed(d7_reader *r) {
+    const uint8_t *p;
+    size_t n = r->source.size < 64 ? (size_t)r->source.size : 64;
+    static const char signature[] = "D7 Photons Data";
+    if (n < 32 || d7__source_get(&r->source, 0, n, &p, NULL) != 0 || bytes_load16(p) & 0x8000)
+        return false;
+    return p[2] == 0x0A && memmem(p, n, signature, sizeof signature - 1) != NULL;
+}
+
+static int no_header(d7_reader *r, d7__found found, const d7__entry *entry, d7_error *err) {
+    const char *path = r->source.path;
+    if (looks_unframed(r))
+        return d7__fail(
+            err, D7_ERR_UNSUPPORTED, 0, 0,
+            "%s: unframed: blocks without begin and end bits, as one other writer makes them; this form is "
+            "not valid D7 and is not read here",
+            path);
+    if (r->source.size == 0)
+        return d7__fail(err, D7_ERR_TRUNCATED, 0, 0, "%s: the file is empty", path);
+    if (found == D7__FOUND_TORN)
+        return d7__fail(err, D7_ERR_TRUNCATED, 0, 0, "%s: the file ends inside its header, at byte %" PRIu64,
+                        path, r->source.size);
+    return d7__fail(err, D7_ERR_CORRUPT, 0, 0, "%s: no D7 file: %s", path,
+                    found == D7__FOUND_BAD ? entry->reason : "it does not begin with a header");
+}
+
+static int read_header(d7_reader *r, d7_error *err) {
+    d7__found found;
+    d7__entry entry;
+    d7__kind kind = D7__KIND_NONE;
+    d7__cursor body;
+    int rc = d7__entry_at(&r->framing, 0, &found, &entry, err);
+    if (rc != 0)
+        return rc;
+    if (found != D7__FOUND_ENTRY || !d7__entry_kind(entry.data, entry.bytes, &kind, &body) ||
+        kind != D7__KIND_HEADER)
+        return no_header(r, found, &entry, err);
+    r->data_start = entry.next;
+    return d7__header_unpack(&r->alloc, r->source.path, body, &r->header, err);
+}
+
+static void check_names(d7_reader *r) {
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        const d7__toc_item *item = &r->header.datasets[i];
+        if (item->name_bytes && common_utf8_valid(item->name, item->name_bytes))
+            continue;
+        d7_problem p = d7__problem(D7_PROBLEM_BAD_HEADER, 0, "the name of dataset %zu is %s", i,
+                                   item->name_bytes ? "not valid UTF-8" : "missing");
+        p.dataset_id = (uint32_t)i;
+        d7__problems_add(&r->problems, &p);
+    }
+}
+
+/* File, size, lock and header. */
+static int open_file(d7_reader *r, const char *path, d7_error *err) {
+    int rc = d7__source_open(&r->source, path, &r->io, &r->alloc, err);
+    if (rc != 0)
+        return rc;
+    /* A file system without locks tells nothing: then nobody is known to hold the file. */
+    if (r->io.held(r->io.ctx, r->source.file, &r->held) < 0)
+        r->held = false;
+    rc = d7__source_measure(&r->source, err);
+    return rc != 0 ? rc : read_header(r, err);
+}
+
+/* Pages and attributes. */
+static int learn(d7_reader *r, const d7_reader_options *o, d7_error *err) {
+    bool valid;
+    int rc = d7__reader_closed(r, &valid, err);
+    if (rc != 0)
+        return rc;
+    r->state = valid ? D7_STATE_CLOSED : D7_STATE_OPEN;
+    check_names(r);
+    if (!valid || o->recover) {
+        d7__reader_forget(r);
+        rc = d7__reader_recover(r, o->quick, err);
+    }
+    return rc != 0 ? rc : d7__reader_map_pages(r, err);
+}
+
+int d7_reader_open(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
+                   d7_error *err) {
+    d7_reader_options none = {0};
+    const d7_reader_options *o = options ? options : &none;
+    if (!path || !*path)
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a path is needed");
+    d7_alloc alloc = d7__alloc_or_default(o->alloc);
+    d7_reader *r = d7__new(&alloc, sizeof *r);
+    if (!r)
+        return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
+    r->alloc = alloc;
+    r->io = o->io ? *o->io : *d7_io_system();
+    r->attributes.alloc = &r->alloc;
+    r->problems = (d7__problems){.alloc = &r->alloc, .keep = true};
+    r->framing.source = &r->source;
+    int rc = open_file(r, path, err);
+    if (rc == 0)
+        rc = learn(r, o, err);
+    if (rc != 0) {
+        d7_reader_free(r);
+        return rc;
+    }
+    *ret_reader = r;
+    return 0;
+}
+
+void d7_reader_free(d7_reader *r) {
+    if (!r)
+        return;
+    d7_alloc alloc = r->alloc;
+    for (size_t i = 0; r->datasets && i < r->header.n_datasets; i++) {
+        d7__release(&alloc, r->datasets[i].offsets);
+        d7__release(&alloc, r->datasets[i].first_items);
+        d7__release(&alloc, r->datasets[i].damaged);
+    }
+    d7__release(&alloc, r->datasets);
+    d7__release(&alloc, r->found);
+    d7__release(&alloc, r->page.data);
+    d7__header_free(&alloc, &r->header);
+    d7__attributes_free(&r->attributes);
+    d7__problems_free(&r->problems);
+    d7__framing_free(&r->framing);
+    d7__source_close(&r->source);
+    d7__release(&alloc, r);
+}
+
+/* ---- getters ---- */
+
+d7_state d7_reader_state(const d7_reader *r) {
+    return r->state;
+}
+
+bool d7_reader_held(const d7_reader *r) {
+    return r->held;
+}
+
+uint64_t d7_reader_file_bytes(const d7_reader *r) {
+    return r->source.size;
+}
+
+void d7_reader_version(const d7_reader *r, uint32_t ret_version[3]) {
+    memcpy(ret_version, r->header.version, sizeof r->header.version);
+}
+
+uint32_t d7_reader_index_step(const d7_reader *r) {
+    return r->header.index_step;
+}
+
+uint32_t d7_reader_bytes_per_page(const d7_reader *r) {
+    return r->header.bytes_per_page;
+}
+
+size_t d7_reader_n_datasets(const d7_reader *r) {
+    return r->header.n_datasets;
+}
+
+int d7_reader_find_dataset(const d7_reader *r, const char *name, uint32_t *ret_dataset_id) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        const d7__toc_item *item = &r->header.datasets[i];
+        if (item->name_bytes == length && memcmp(item->name, name, length) == 0) {
+            *ret_dataset_id = (uint32_t)i;
+            return 0;
+        }
+    }
+    return D7_ERR_NOTFOUND;
+}
+
+size_t d7_reader_n_attributes(const d7_reader *r) {
+    return r->attributes.n;
+}
+
+int d7_reader_attribute(const d7_reader *r, size_t i, d7_attribute *ret_attribute) {
+    if (i >= r->attributes.n)
+        return D7_ERR_ARG;
+    *ret_attribute = r->attributes.items[i];
+    return 0;
+}
+
+const char *d7_reader_find_attribute(const d7_reader *r, const char *key) {
+    size_t i = d7__attributes_find(&r->attributes, key, strlen(key));
+    return i == SIZE_MAX ? NULL : r->attributes.items[i].value;
+}
+
+uint64_t d7_reader_n_problems(const d7_reader *r) {
+    return r->problems.total;
+}
+
+uint64_t d7_reader_n_damages(const d7_reader *r) {
+    return r->problems.damages;
+}
+
+int d7_reader_problem(const d7_reader *r, size_t i, d7_problem *ret_problem) {
+    if (i >= r->problems.n)
+        return D7_ERR_ARG;
+    *ret_problem = r->problems.items[i];
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* The reader's parts, shared by reader.c (opening, getters), reader_closed.c (by the global index), reader_recover.c (by
+ * islands and scan) and reader_pages.c (page map and values). */
+#ifndef D7_SRC_READER_H
+#define D7_SRC_READER_H
+
+#include "attributes.h"
+#include "framing.h"
+#include "index.h"
+#include "messages.h"
+#include "problems.h"
+
+typedef struct d7__reader_dataset {
+    uint64_t *offsets; /* [n_pages] where the pages are, rising */
+    size_t n_pages;
+    size_t items_per_page;
+    size_t last_items; /* in the last page; 0 when that is damaged */
+    uint64_t *
+        first_items; /* [n_pages + 1] where pages hold other numbers of items; NULL: all but the last are full */
+    uint8_t *damaged; /* [n_pages] known to be; NULL: none */
+} d7__reader_dataset;
+
+struct d7_reader {
+    d7_io io;
+    d7_alloc alloc;
+    d7__source source;
+    d7__framing framing;
+    d7__header header;
+    uint64_t data_start;   /* where the header entry ends */
+    uint64_t global_index; /* of a closed file: offset of the first global Index entry, */
+    uint64_t epilogue;     /* and of the epilogue */
+    d7_state state;
+    bool held;
+    d7__attributes attributes;
+    d7__problems problems;
+
+    d7__page_ref *found; /* [n_found] pages in the order they were learned of; gone once the map is built */
+    size_t n_found, cap_found;
+    d7__reader_dataset *datasets; /* [header.n_datasets] */
+
+    d7__buffer page; /* the page decoded last, when only a part of it was asked for */
+    uint32_t page_dataset;
+    size_t page_number;
+    size_t page_items; /* 0: none */
+};
+
+/* What an Index entry said when it was taken. */
+typedef struct d7__index_seen {
+    bool has_pages, has_marker;
+    bool malformed;      /* it broke off before its end */
+    uint64_t first_page; /* smallest offset listed */
+} d7__index_seen;
+
+int d7__reader_no_memory(const d7_reader *r, d7_error *err);
+
+/* Learns of a page; a dataset or an offset that cannot be is a problem and no page. */
+int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset);
+
+/* Takes an Index entry's pages and attributes. Damage is a problem, not a failure. */
+int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, d7__index_seen *ret_seen);
+
+/* Forgets pages and attributes found so far. */
+void d7__reader_forget(d7_reader *r);
+
+/* Looks for a valid epilogue and reads the global index; *ret_valid tells. Problems are added when there is an epilogue
+ * that is not valid. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+int d7__reader_closed(d7_reader *r, bool *ret_valid, d7_error *err);
+
+/* Islands and scan. Returns as d7__reader_closed(). */
+int d7__reader_recover(d7_reader *r, bool quick, d7_error *err);
+
+/* Makes the page map of what was found, and looks into each dataset's first and last page. Returns as
+ * d7__reader_closed(). */
+int d7__reader_map_pages(d7_reader *r, d7_error *err);
+
+/* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL: it is read.
+ * Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err);
+
+#endif

@@ -6,7 +6,7 @@
  * replies is not read from. Limits: PD_CONTROL_LINE_MAX bytes a line, PD_CONTROL_CLIENTS_MAX clients
  * (one more is answered and closed), 60 s without a whole request.
  *
- * Threads: the loop's. Nothing here touches the disk after the start.
+ * Threads: the loop's.
  */
 #ifndef PD_CONTROL_H
 #define PD_CONTROL_H

@@ -35,6 +35,7 @@ typedef struct pd_exporter_options {
     uint64_t grace_ms;
     pd_export_codec codec;
     int level;
+    bool links; /* use symbolic links even where the file system can exchange; for tests */
 } pd_exporter_options;
 
 /* The options that the configuration gives (group by number: looked up by the caller). */
@@ -44,7 +45,7 @@ void pd_exporter_options_from_config(pd_exporter_options *options, const pd_conf
  * exporter while a job is under way. */
 typedef struct pd_export_target {
     char name[129];      /* the run's */
-    uint64_t generation; /* of the newest hidden directory */
+    uint64_t generation; /* with a link: the number of the hidden directory that it leads to */
     bool placed;         /* NAME.daf is ours, and is the directory (or link) of this device and inode: */
     bool linked;         /* it is a symbolic link */
     bool failing;        /* the last attempt failed (and was logged) */
@@ -66,7 +67,8 @@ typedef struct pd_export_job {
     /* The outcome, set before `done`. */
     int result; /* 0, or -1 */
     pd_error error;
-    uint64_t bytes;      /* on disk, of the files' lengths */
+    uint64_t bytes;      /* sum of the files' lengths */
+    uint64_t n_skipped;  /* scalars whose name or text the repository would not take */
     uint64_t elapsed_ns; /* of building and placing it */
 
     struct pd_export_job *next; /* the exporter's */

@@ -1,0 +1,245 @@
+#include "export_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "tree.h"
+#include "wire/names.h"
+
+#define PLACE_OWN_FOLDER ".photond"
+#define PLACE_EXPORTS "exports"
+#define PLACE_LINK_PREFIX PLACE_OWN_FOLDER "/" PLACE_EXPORTS "/"
+
+enum { PLACE_PATH_BYTES = 256 };
+
+void pd_export_hidden_name(char name[PD_EXPORT_HIDDEN_BYTES], const char *run, uint64_t generation) {
+    snprintf(name, PD_EXPORT_HIDDEN_BYTES, "%.128s.%" PRIu64, run, generation);
+}
+
+static void place_visible_name(char name[PLACE_PATH_BYTES], const char *run) {
+    snprintf(name, PLACE_PATH_BYTES, "%.128s.daf", run);
+}
+
+/* The run that a hidden name is of. Returns whether it is one of ours. */
+static bool place_run_of(char run[PLACE_PATH_BYTES], const char *hidden) {
+    const char *dot = strrchr(hidden, '.');
+    size_t n = dot ? (size_t)(dot - hidden) : 0;
+    if (!dot || n == 0 || n >= PLACE_PATH_BYTES || dot[1] == '\0' ||
+        dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+        return false;
+    memcpy(run, hidden, n);
+    run[n] = '\0';
+    return wire_run_name_fault(run) == NULL;
+}
+
+static bool place_flag_unsupported(int error) {
+    return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
+}
+
+/* ---- opening and cleaning ---- */
+
+/* Makes a folder of ours, open to the same people as the exports. */
+static int place_open_folder(int dirfd, const char *name, const pd_exporter_options *options, pd_error *err) {
+    if (mkdirat(dirfd, name, 0755) != 0 && errno != EEXIST)
+        return pd_error_set(err, "%s cannot be made in the data folder: %s", name, strerror(errno));
+    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return pd_error_set(err, "%s in the data folder cannot be opened: %s", name, strerror(errno));
+    if (fchmod(fd, options->dir_mode) == 0 &&
+        (options->gid < 0 || fchown(fd, (uid_t)-1, (gid_t)options->gid) == 0))
+        return fd;
+    pd_error_set(err, "%s in the data folder cannot be given its mode and group: %s", name, strerror(errno));
+    close(fd);
+    return -1;
+}
+
+static bool place_leads_to(const pd_export_folder *folder, const char *visible, const char *hidden) {
+    char to[PLACE_PATH_BYTES], wanted[PLACE_PATH_BYTES];
+    ssize_t n = readlinkat(folder->data_fd, visible, to, sizeof to - 1);
+    if (n < 0)
+        return false;
+    to[n] = '\0';
+    snprintf(wanted, sizeof wanted, PLACE_LINK_PREFIX "%.159s", hidden);
+    return strcmp(to, wanted) == 0;
+}
+
+/* A directory that a link of ours shows takes the link's place; others are removed. */
+static void place_clean_entry(pd_export_folder *folder, const char *hidden) {
+    char run[PLACE_PATH_BYTES], visible[PLACE_PATH_BYTES];
+    pd_error why = {.text = ""};
+    if (!place_run_of(run, hidden))
+        return;
+    place_visible_name(visible, run);
+    if (!place_leads_to(folder, visible, hidden)) {
+        if (pd_tree_remove(folder->exports_fd, hidden, &why) != 0)
+            pd_log(PD_LOG_WARNING, "left-over export %s: %s", hidden, why.text);
+        return;
+    }
+    if (unlinkat(folder->data_fd, visible, 0) != 0 ||
+        renameat(folder->exports_fd, hidden, folder->data_fd, visible) != 0)
+        pd_log(PD_LOG_WARNING, "export %s of an earlier daemon cannot be moved to %s: %s", hidden, visible,
+               strerror(errno));
+}
+
+static int place_clean(pd_export_folder *folder, pd_error *err) {
+    int fd = openat(folder->exports_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return pd_error_set(err, PLACE_LINK_PREFIX " cannot be listed: %s", strerror(errno));
+    }
+    struct dirent *entry;
+    while ((entry = readdir(dir)))
+        place_clean_entry(folder, entry->d_name);
+    closedir(dir);
+    return 0;
+}
+
+/* Exchanges two empty directories to see whether that works. */
+static bool place_probe_exchange(int fd) {
+    static const char *const names[2] = {".probe-a", ".probe-b"};
+    for (int i = 0; i < 2; i++)
+        if (mkdirat(fd, names[i], 0700) != 0 && errno != EEXIST)
+            return false;
+    bool works = renameat2(fd, names[0], fd, names[1], RENAME_EXCHANGE) == 0;
+    for (int i = 0; i < 2; i++)
+        unlinkat(fd, names[i], AT_REMOVEDIR);
+    return works;
+}
+
+int pd_export_folder_open(pd_export_folder *folder, const pd_exporter_options *options, pd_error *err) {
+    *folder = (pd_export_folder){.data_fd = -1, .exports_fd = -1};
+    folder->data_fd = open(options->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->data_fd < 0)
+        return pd_error_set(err, "%s cannot be opened: %s", options->data_dir, strerror(errno));
+    int own = place_open_folder(folder->data_fd, PLACE_OWN_FOLDER, options, err);
+    if (own >= 0) {
+        folder->exports_fd = place_open_folder(own, PLACE_EXPORTS, options, err);
+        close(own);
+    }
+    if (folder->exports_fd < 0 || place_clean(folder, err) != 0) {
+        pd_export_folder_close(folder);
+        return pd_error_prefix(err, "%s", options->data_dir);
+    }
+    folder->exchanges = !options->links && place_probe_exchange(folder->exports_fd);
+    return 0;
+}
+
+void pd_export_folder_close(pd_export_folder *folder) {
+    if (folder->exports_fd >= 0)
+        close(folder->exports_fd);
+    if (folder->data_fd >= 0)
+        close(folder->data_fd);
+    folder->exports_fd = folder->data_fd = -1;
+}
+
+/* ---- placing ---- */
+
+static int place_taken(const char *visible, pd_error *err) {
+    return pd_error_set(err, "%s is there already and is not of this run: it is left alone", visible);
+}
+
+/* Whether NAME.daf is what was placed last. 1 yes, 0 it is gone, -1 with err: it is something else. */
+static int place_is_ours(const pd_export_folder *folder, const pd_export_target *target, const char *visible,
+                         pd_error *err) {
+    struct stat st;
+    if (fstatat(folder->data_fd, visible, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0
+                               : pd_error_set(err, "%s cannot be looked at: %s", visible, strerror(errno));
+    return st.st_dev == target->device && st.st_ino == target->inode ? 1 : place_taken(visible, err);
+}
+
+static int place_link(pd_export_folder *folder, const char *hidden, const char *visible, bool replace,
+                      pd_error *err) {
+    static const char staged[] = ".link";
+    char to[PLACE_PATH_BYTES];
+    snprintf(to, sizeof to, PLACE_LINK_PREFIX "%.159s", hidden);
+    int dirfd = replace ? folder->exports_fd : folder->data_fd;
+    const char *name = replace ? staged : visible;
+    if (replace)
+        unlinkat(dirfd, staged, 0);
+    if (symlinkat(to, dirfd, name) != 0)
+        return errno == EEXIST
+                   ? place_taken(visible, err)
+                   : pd_error_set(err, "the link %s cannot be made: %s", visible, strerror(errno));
+    if (replace && renameat(dirfd, staged, folder->data_fd, visible) != 0)
+        return pd_error_set(err, "the link %s cannot be replaced: %s", visible, strerror(errno));
+    return 0;
+}
+
+/* The first export of a run: NAME.daf is not there, or not ours. */
+static int place_first(pd_export_folder *folder, const char *hidden, const char *visible, pd_error *err) {
+    if (renameat2(folder->exports_fd, hidden, folder->data_fd, visible, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EEXIST)
+        return place_taken(visible, err);
+    if (!place_flag_unsupported(errno))
+        return pd_error_set(err, "%s cannot be put in place: %s", visible, strerror(errno));
+    /* an empty directory claims the name, and a rename may replace it */
+    if (mkdirat(folder->data_fd, visible, 0700) != 0)
+        return errno == EEXIST ? place_taken(visible, err)
+                               : pd_error_set(err, "%s cannot be made: %s", visible, strerror(errno));
+    if (renameat(folder->exports_fd, hidden, folder->data_fd, visible) == 0)
+        return 0;
+    int why = errno;
+    unlinkat(folder->data_fd, visible, AT_REMOVEDIR);
+    return pd_error_set(err, "%s cannot be put in place: %s", visible, strerror(why));
+}
+
+static int place_exchange(pd_export_folder *folder, const char *hidden, const char *visible, pd_error *err) {
+    if (renameat2(folder->exports_fd, hidden, folder->data_fd, visible, RENAME_EXCHANGE) != 0)
+        return pd_error_set(err, "%s cannot be exchanged: %s", visible, strerror(errno));
+    return 0;
+}
+
+/* The last export of a run whose exports were links: for a moment there is none. */
+static int place_instead_of_link(pd_export_folder *folder, const char *hidden, const char *visible,
+                                 pd_error *err) {
+    if (unlinkat(folder->data_fd, visible, 0) != 0)
+        return pd_error_set(err, "the link %s cannot be removed: %s", visible, strerror(errno));
+    return place_first(folder, hidden, visible, err);
+}
+
+int pd_export_place(pd_export_folder *folder, pd_export_target *target, const char *hidden, bool final,
+                    char retired[PD_EXPORT_HIDDEN_BYTES], pd_error *err) {
+    char visible[PLACE_PATH_BYTES];
+    place_visible_name(visible, target->name);
+    int ours = target->placed ? place_is_ours(folder, target, visible, err) : 0;
+    if (ours < 0)
+        return -1;
+    bool was_link = ours && target->linked;
+    bool link = !folder->exchanges && !final;
+    int result;
+    if (link)
+        result = place_link(folder, hidden, visible, ours != 0, err);
+    else if (was_link)
+        result = place_instead_of_link(folder, hidden, visible, err);
+    else if (ours)
+        result = place_exchange(folder, hidden, visible, err);
+    else
+        result = place_first(folder, hidden, visible, err);
+    if (result != 0)
+        return -1;
+
+    retired[0] = '\0';
+    if (target->placed && target->linked)
+        pd_export_hidden_name(retired, target->name, target->generation);
+    else if (ours)
+        snprintf(retired, PD_EXPORT_HIDDEN_BYTES, "%s", hidden); /* it took the new one's hidden name */
+    struct stat st = {0};
+    target->placed = fstatat(folder->data_fd, visible, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    target->linked = link;
+    target->generation = folder->generation;
+    target->device = st.st_dev;
+    target->inode = st.st_ino;
+    return 0;
+}

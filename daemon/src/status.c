@@ -1,0 +1,210 @@
+#include "status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+const char *pd_health_name(pd_health health) {
+    static const char *const names[] = {"ok", "degraded", "not_ok"};
+    return (unsigned)health < sizeof names / sizeof names[0] ? names[health] : "unknown";
+}
+
+/* The functions below add one member. What cannot be added for want of memory is left out, which the
+ * reader of a status can live with; only an object that cannot be made at all is a failure. */
+
+static void status_text(json_t *to, const char *key, const char *text) {
+    json_t *value = text ? json_string(text) : json_null();
+    if (text && !value) { /* not UTF-8 */
+        char safe[512];
+        pd_text_escape(safe, sizeof safe, text);
+        value = json_string(safe);
+    }
+    json_object_set_new(to, key, value);
+}
+
+static void status_count(json_t *to, const char *key, uint64_t count) {
+    json_object_set_new(to, key, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
+}
+
+static void status_number(json_t *to, const char *key, double value) {
+    json_object_set_new(to, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+/* A time since something that may never have happened. */
+static void status_age(json_t *to, const char *key, double age_s) {
+    json_object_set_new(to, key, age_s >= 0 && isfinite(age_s) ? json_real(age_s) : json_null());
+}
+
+static void status_flag(json_t *to, const char *key, bool flag) {
+    json_object_set_new(to, key, json_boolean(flag));
+}
+
+static json_t *status_datasets(const pd_status_run *run) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < run->n_datasets; i++) {
+        json_t *d = json_object();
+        status_text(d, "name", run->datasets[i].name);
+        status_text(d, "type", run->datasets[i].type);
+        status_count(d, "items", run->datasets[i].items);
+        status_count(d, "durable", run->datasets[i].durable);
+        json_array_append_new(list, d);
+    }
+    return list;
+}
+
+static json_t *status_run_counters(const pd_status_run *run) {
+    json_t *c = json_object();
+    status_count(c, "photons", run->photons);
+    status_count(c, "batches", run->batches);
+    status_count(c, "duplicates", run->duplicates);
+    status_count(c, "received_bytes", run->received_bytes);
+    status_count(c, "file_bytes", run->file_bytes);
+    status_count(c, "dropped_photons", run->dropped_photons);
+    status_count(c, "dropped_batches", run->dropped_batches);
+    status_count(c, "lost_before", run->lost_before);
+    status_count(c, "exports", run->exports);
+    status_count(c, "exports_failed", run->exports_failed);
+    status_count(c, "exports_skipped", run->exports_skipped);
+    return c;
+}
+
+static json_t *status_run(const pd_status_run *run) {
+    json_t *r = json_object();
+    status_text(r, "name", run->name);
+    status_text(r, "id", run->id);
+    status_text(r, "state", run->state);
+    status_text(r, "profile", run->profile);
+    status_text(r, "client", run->client);
+    status_text(r, "path", run->path);
+    status_text(r, "waits", run->waits);
+    status_text(r, "failure", run->failure);
+    status_number(r, "age_s", run->age_s);
+    status_number(r, "photons_per_s", run->photons_per_s);
+    status_number(r, "bytes_per_s", run->bytes_per_s);
+    status_count(r, "sequence_received", run->received);
+    status_count(r, "sequence_durable", run->durable);
+    status_age(r, "durable_age_s", run->durable_age_s);
+    status_count(r, "ring_slots", run->ring_slots);
+    status_count(r, "summary_backlog", run->summary_backlog);
+    status_age(r, "last_export_age_s", run->last_export_age_s);
+    status_count(r, "last_export_photons", run->last_export_photons);
+    json_object_set_new(r, "counters", status_run_counters(run));
+    json_object_set_new(r, "datasets", status_datasets(run));
+    return r;
+}
+
+static json_t *status_connection(const pd_status_connection *connection) {
+    json_t *c = json_object();
+    status_text(c, "peer", connection->peer);
+    status_text(c, "client", connection->client);
+    status_text(c, "software", connection->software);
+    status_text(c, "instance", connection->instance);
+    status_number(c, "age_s", connection->age_s);
+    status_number(c, "silent_s", connection->silent_s);
+    status_flag(c, "silent", connection->silent);
+    status_flag(c, "paused", connection->paused);
+    status_count(c, "runs", connection->n_runs);
+    status_count(c, "received_bytes", connection->received_bytes);
+    return c;
+}
+
+static json_t *status_counters(const pd_status_counters *counters) {
+    json_t *c = json_object();
+#define STATUS_COUNTER(name) status_count(c, #name, counters->name)
+    STATUS_COUNTER(connections);
+    STATUS_COUNTER(connections_refused);
+    STATUS_COUNTER(connection_errors);
+    STATUS_COUNTER(timeouts);
+    STATUS_COUNTER(runs_opened);
+    STATUS_COUNTER(runs_closed);
+    STATUS_COUNTER(runs_failed);
+    STATUS_COUNTER(opens_refused);
+    STATUS_COUNTER(photons_received);
+    STATUS_COUNTER(photons_durable);
+    STATUS_COUNTER(photons_dropped);
+    STATUS_COUNTER(batches_received);
+    STATUS_COUNTER(batches_dropped);
+    STATUS_COUNTER(batches_duplicate);
+    STATUS_COUNTER(batches_refused);
+    STATUS_COUNTER(bytes_received);
+    STATUS_COUNTER(bytes_written);
+    STATUS_COUNTER(pages_encoded);
+    STATUS_COUNTER(pages_written);
+    STATUS_COUNTER(syncs);
+    STATUS_COUNTER(sync_failures);
+    STATUS_COUNTER(stalls);
+    STATUS_COUNTER(stall_ns);
+    STATUS_COUNTER(exports);
+    STATUS_COUNTER(exports_failed);
+    STATUS_COUNTER(exports_skipped);
+    STATUS_COUNTER(log_lines_lost);
+#undef STATUS_COUNTER
+    return c;
+}
+
+static json_t *status_ring(const pd_status *s) {
+    json_t *r = json_object();
+    status_count(r, "slots", s->ring_slots);
+    status_count(r, "slot_bytes", s->ring_slot_bytes);
+    status_count(r, "used", s->ring_used);
+    status_count(r, "high_water", s->ring_high_water);
+    status_count(r, "reserved", s->ring_reserved);
+    status_count(r, "stalled", s->stalled);
+    return r;
+}
+
+static json_t *status_disk(const pd_status *s) {
+    json_t *d = json_object();
+    if (s->disk_free_bytes != UINT64_MAX)
+        status_count(d, "free_bytes", s->disk_free_bytes);
+    else
+        status_text(d, "free_bytes", NULL);
+    status_flag(d, "full", s->disk_full);
+    return d;
+}
+
+static json_t *status_rates(const pd_status *s) {
+    json_t *r = json_object();
+    status_number(r, "photons_per_s", s->photons_per_s);
+    status_number(r, "bytes_per_s", s->bytes_per_s);
+    status_number(r, "written_per_s", s->written_per_s);
+    return r;
+}
+
+static json_t *status_texts(const char *const *texts, size_t n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        char safe[512];
+        pd_text_escape(safe, sizeof safe, texts[i]);
+        json_array_append_new(list, json_string(safe));
+    }
+    return list;
+}
+
+json_t *pd_status_json(const pd_status *s) {
+    json_t *j = json_object();
+    if (!j)
+        return NULL;
+    status_text(j, "version", s->version);
+    status_text(j, "health", pd_health_name(s->health));
+    json_object_set_new(j, "reasons", status_texts(s->reasons, s->n_reasons));
+    status_flag(j, "stopping", s->stopping);
+    json_object_set_new(j, "pid", json_integer(s->pid));
+    status_number(j, "uptime_s", s->uptime_s);
+    status_text(j, "data_dir", s->data_dir);
+    json_object_set_new(j, "listen", status_texts(s->listen, s->n_listen));
+    json_object_set_new(j, "rates", status_rates(s));
+    json_object_set_new(j, "ring", status_ring(s));
+    json_object_set_new(j, "disk", status_disk(s));
+    json_object_set_new(j, "counters", status_counters(&s->counters));
+    json_t *runs = json_array(), *connections = json_array();
+    for (size_t i = 0; i < s->n_runs; i++)
+        json_array_append_new(runs, status_run(&s->runs[i]));
+    for (size_t i = 0; i < s->n_connections; i++)
+        json_array_append_new(connections, status_connection(&s->connections[i]));
+    json_object_set_new(j, "runs", runs);
+    json_object_set_new(j, "connections", connections);
+    return j;
+}

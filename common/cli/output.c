@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 static size_t format_float(char *text, size_t cap, double value, int digits_low, int digits_high,
                            bool single) {
@@ -89,20 +90,29 @@ int cli_write_raw(FILE *out, size_t item_bytes, const void *values, size_t n) {
     return 0;
 }
 
-int cli_write_json_string(FILE *out, const char *text) {
+int cli_write_json_text(FILE *out, const char *text, size_t bytes) {
     static const char plain[] = "\"\\\b\f\n\r\t", escaped[] = "\"\\bfnrt";
     fputc('"', out);
-    for (const char *p = text; *p; p++) {
-        const char *special = strchr(plain, *p);
+    for (size_t i = 0; i < bytes;) {
+        unsigned char c = (unsigned char)text[i];
+        const char *special = c ? strchr(plain, c) : NULL;
+        size_t n = common_utf8_sequence(text + i, bytes - i);
         if (special)
             fprintf(out, "\\%c", escaped[special - plain]);
-        else if ((unsigned char)*p < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*p);
+        else if (c < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)c);
+        else if (n == 0)
+            fputs("\xEF\xBF\xBD", out);
         else
-            fputc(*p, out);
+            fwrite(text + i, 1, n, out);
+        i += n ? n : 1;
     }
     fputc('"', out);
     return ferror(out) ? -1 : 0;
+}
+
+int cli_write_json_string(FILE *out, const char *text) {
+    return cli_write_json_text(out, text, strlen(text));
 }
 
 int cli_finish(const char *program, int code) {

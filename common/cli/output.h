@@ -20,8 +20,12 @@ int cli_write_lines(FILE *out, char kind, size_t item_bytes, const void *values,
 /* n values as raw little-endian bytes. Returns 0, or -1 when the stream failed. */
 int cli_write_raw(FILE *out, size_t item_bytes, const void *values, size_t n);
 
-/* A string as a JSON string with its quotes. Returns 0, or -1 when the stream failed. */
+/* A string as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. Returns 0, or -1 when the
+ * stream failed. */
 int cli_write_json_string(FILE *out, const char *text);
+
+/* The same for text that may hold NULs. */
+int cli_write_json_text(FILE *out, const char *text, size_t bytes);
 
 /* Flushes standard output; a failure (full disk, closed pipe) is reported as "PROGRAM: ..." on standard
  * error. Returns `code`, or CLI_USAGE when the output could not be written whole. */

@@ -17,6 +17,8 @@ typedef struct recovery {
     uint64_t covered;    /* all that begins before is known */
     uint64_t first_page; /* offset of the file's first page, 0: not known yet */
     uint64_t last_index; /* offset of an index of pages that no page follows, 0: there is none */
+    uint64_t leftover;   /* offset of a global index without an epilogue, 0: there is none */
+    bool epilogue_seen;
     bool quick;
 } recovery;
 
@@ -35,19 +37,23 @@ static void add_torn(d7_reader *r, uint64_t offset) {
     d7__problems_add(&r->problems, &p);
 }
 
-static void add_leftover(d7_reader *r, uint64_t offset) {
-    if (r->state == D7_STATE_OPEN && !r->held)
-        add(r, D7_PROBLEM_NO_EPILOGUE, offset, "a global index without an epilogue after it");
-}
-
 /* A global index in a file without an epilogue: the one who wrote it did not come to the end. It is known by its
  * marker, by listing the first page a second time, or by standing last, where no island can be due yet. */
 static void check_leftover(recovery *v, const d7__entry *entry, const d7__index_seen *seen) {
     bool again = v->first_page && seen->first_page == v->first_page && v->covered > v->first_page;
-    if (seen->has_marker || (seen->has_pages && again))
-        add_leftover(v->reader, entry->offset);
+    if (!v->leftover && (seen->has_marker || (seen->has_pages && again)))
+        v->leftover = entry->offset;
     if (seen->has_pages)
         v->last_index = entry->offset;
+}
+
+static void report_leftover(const recovery *v) {
+    d7_reader *r = v->reader;
+    uint64_t offset = v->leftover;
+    if (!offset && v->last_index / D7_BLOCK_BYTES < r->header.index_step)
+        offset = v->last_index;
+    if (offset && !v->epilogue_seen && !r->held && r->state == D7_STATE_OPEN)
+        add(r, D7_PROBLEM_NO_EPILOGUE, offset, "a global index without an epilogue after it");
 }
 
 static int take_entry(recovery *v, const d7__entry *entry) {
@@ -73,6 +79,7 @@ static int take_entry(recovery *v, const d7__entry *entry) {
     case D7__KIND_EPILOGUE:
         if (!d7__epilogue_unpack(&r->alloc, body, &index_offset))
             break;
+        v->epilogue_seen = true;
         if (r->state == D7_STATE_OPEN && entry->next < r->source.size)
             add(r, D7_PROBLEM_TRAILING_BYTES, entry->next, "the file goes on after its epilogue");
         return 0;
@@ -196,8 +203,8 @@ int d7__reader_recover(d7_reader *r, bool quick, d7_error *err) {
         rc = take_islands(&v, err);
     if (rc == 0 && !quick)
         rc = scan(&v, v.covered, UINT64_MAX, err);
-    if (rc == 0 && v.last_index && v.last_index / D7_BLOCK_BYTES < r->header.index_step)
-        add_leftover(r, v.last_index);
+    if (rc == 0)
+        report_leftover(&v);
     r->source.window_bytes = window;
     return rc;
 }

@@ -20,6 +20,7 @@ typedef struct island {
     bool due; /* it came at or past the block where one was due */
     bool has_marker;
     uint64_t offset; /* of its first entry that was due, else of its first */
+    uint64_t end;
     d7__page_ref *listed;
     size_t n_listed, cap_listed;
 } island;
@@ -30,6 +31,7 @@ typedef struct verifier {
     uint64_t next_island; /* block */
     uint64_t span_start;  /* where the last island ended */
     bool page_seen;
+    bool epilogue_seen;
     d7__page_ref *unlisted; /* pages since the last island */
     size_t n_unlisted, cap_unlisted;
     island island;
@@ -129,8 +131,8 @@ static void check_island_list(verifier *v) {
     }
 }
 
-/* A run of Index entries has ended before the page at `offset`. */
-static void end_island(verifier *v, uint64_t offset) {
+/* A run of Index entries has ended before a page. */
+static void end_island(verifier *v) {
     island *is = &v->island;
     bool expected = v->page_seen || is->n_listed;
     if (!is->due && expected)
@@ -140,16 +142,17 @@ static void end_island(verifier *v, uint64_t offset) {
         v->next_island =
             (is->offset / D7_BLOCK_BYTES / v->r->header.index_step + 1) * v->r->header.index_step;
     v->n_unlisted = 0;
-    v->span_start = offset;
+    v->span_start = is->end;
     is->there = false;
 }
 
-/* No island is due at the block where this page begins, or one was just there. */
+/* Before a page: is an island there when one is due? The page right after its island needs no second one. */
 static void check_island_due(verifier *v, uint64_t offset) {
     uint64_t block = offset / D7_BLOCK_BYTES;
+    bool due_was_there = v->island.there && v->island.due;
     if (v->island.there)
-        end_island(v, offset);
-    if (block < v->next_island || (v->island.due && v->span_start == offset))
+        end_island(v);
+    if (block < v->next_island || due_was_there)
         return;
     report(v, D7_PROBLEM_ISLAND_PLACE, offset, D7_NO_DATASET,
            "no index island stands before this page, though one was due");
@@ -198,11 +201,12 @@ static int check_index(verifier *v, const d7__entry *entry, d7__cursor body, d7_
         is->due = true;
         is->offset = entry->offset;
     }
+    is->end = entry->next;
     island_taker taker = {.v = v, .offset = entry->offset, .global = global};
     int rc = d7__index_read(body,
                             &(d7__index_sink){.ctx = &taker, .page = take_page, .attribute = take_attribute});
     if (rc == D7_ERR_NOMEM)
-        return d7__fail(err, rc, 0, D7_NO_OFFSET, "%s: out of memory", v->r->source.path);
+        return d7__reader_no_memory(v->r, err);
     if (rc != 0)
         report(v, D7_PROBLEM_BAD_ENTRY, entry->offset, D7_NO_DATASET, "an index entry is malformed");
     return 0;
@@ -218,7 +222,7 @@ static int check_data(verifier *v, const d7__entry *entry, d7__cursor body, d7_e
     v->page_seen = true;
     v->sum.pages++;
     if (d7__grow(&v->r->alloc, &v->unlisted, &v->cap_unlisted, v->n_unlisted + 1, sizeof *v->unlisted) != 0)
-        return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", v->r->source.path);
+        return d7__reader_no_memory(v->r, err);
     v->unlisted[v->n_unlisted++] = (d7__page_ref){
         .offset = offset, .dataset_id = dataset_id > UINT32_MAX ? UINT32_MAX : (uint32_t)dataset_id};
     return check_page(v, entry, dataset_id, err);
@@ -227,6 +231,7 @@ static int check_data(verifier *v, const d7__entry *entry, d7__cursor body, d7_e
 /* ---- entries ---- */
 
 static void check_epilogue(verifier *v, uint64_t offset, uint64_t next) {
+    v->epilogue_seen = true;
     if (v->r->state == D7_STATE_OPEN && offset % D7_BLOCK_BYTES != 0)
         report(v, D7_PROBLEM_BAD_EPILOGUE, offset, D7_NO_DATASET, "the epilogue does not begin a block");
     if (next < v->r->source.size)
@@ -317,7 +322,7 @@ static void end_last_island(verifier *v) {
         check_island_list(v);
         return;
     }
-    if (!v->r->held)
+    if (!v->r->held && !v->epilogue_seen)
         report(v, D7_PROBLEM_NO_EPILOGUE, v->island.offset, D7_NO_DATASET,
                "a global index without an epilogue after it");
 }
@@ -356,34 +361,33 @@ static void tell_what_opening_found(d7_reader *r, d7_problem_fn *on_problem, voi
     r->problems.tell_ctx = ctx;
 }
 
-int d7_verify(const char *path, const d7_reader_options *options, d7_problem_fn *on_problem,
-              void *problem_ctx, d7_progress_fn *progress, void *progress_ctx, d7_verify_summary *ret_summary,
-              d7_error *err) {
-    d7_reader_options plain = options ? *options : (d7_reader_options){0};
-    plain.recover = plain.quick = false;
-    d7_reader *r;
-    int rc = d7_reader_open(&r, path, &plain, err);
-    if (rc != 0)
-        return rc;
+static int verify(verifier *v, d7_progress_fn *progress, void *progress_ctx, d7_error *err) {
+    v->cursors = d7__new(&v->r->alloc, v->r->header.n_datasets * sizeof *v->cursors);
+    if (!v->cursors)
+        return d7__reader_no_memory(v->r, err);
+    int rc = scan(v, progress, progress_ctx, err);
+    return rc != 0 ? rc : check_end(v, err);
+}
+
+int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx, d7_progress_fn *progress,
+                     void *progress_ctx, d7_verify_summary *ret_summary, d7_error *err) {
     verifier v = {.r = r, .next_island = r->header.index_step, .span_start = r->data_start};
+    size_t window = r->source.window_bytes;
     v.attributes.alloc = &r->alloc;
     v.sum =
         (d7_verify_summary){.state = r->state, .held = r->held, .file_bytes = r->source.size, .entries = 1};
     tell_what_opening_found(r, on_problem, problem_ctx);
-    v.cursors = d7__new(&r->alloc, r->header.n_datasets * sizeof *v.cursors);
-    rc = v.cursors ? scan(&v, progress, progress_ctx, err)
-                   : d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
-    if (rc == 0)
-        rc = check_end(&v, err);
+    int rc = verify(&v, progress, progress_ctx, err);
     if (rc == 0) {
         v.sum.damages = r->problems.damages;
         v.sum.notes = r->problems.total - r->problems.damages;
         *ret_summary = v.sum;
     }
+    r->problems.tell = NULL;
+    r->source.window_bytes = window;
     d7__release(&r->alloc, v.cursors);
     d7__release(&r->alloc, v.unlisted);
     d7__release(&r->alloc, v.island.listed);
     d7__attributes_free(&v.attributes);
-    d7_reader_free(r);
     return rc;
 }

@@ -534,15 +534,19 @@ typedef struct d7_verify_summary {
     uint64_t notes;
 } d7_verify_summary;
 
-/** Reads a whole file from front to back and holds it against every rule of the format: framing, messages,
- * pages, their lengths, places of the islands, that islands and global index list exactly the pages, the
- * epilogue and its place, attributes. A file that is open and whole is without damage. options  NULL:
- * defaults; recover and quick have no meaning here Returns  0 and the summary, also when problems were found;
- * as d7_reader_open() when the header cannot be read; D7_ERR_CANCELLED
+/** Reads the whole file from front to back and holds it against every rule of the format: framing, messages, pages,
+ * their lengths, places of the islands, that islands and global index list exactly the pages, the epilogue and its
+ * place, attributes. A file that is open and whole is without damage.
+ *  r           opened without `recover` and `quick`
+ *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are among
+ *              the reader's problems then
+ *  progress    NULL is allowed
+ *  Returns     0 and the summary, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has
+ *              shrunk; D7_ERR_NOMEM; D7_ERR_IO
  */
-D7_API D7_MUST_USE int d7_verify(const char *path, const d7_reader_options *options,
-                                 d7_problem_fn *on_problem, void *problem_ctx, d7_progress_fn *progress,
-                                 void *progress_ctx, d7_verify_summary *ret_summary, d7_error *err);
+D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
+                                        d7_progress_fn *progress, void *progress_ctx,
+                                        d7_verify_summary *ret_summary, d7_error *err);
 
 #ifdef __cplusplus
 }

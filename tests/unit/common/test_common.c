@@ -111,8 +111,9 @@ static void json_strings_are_escaped(void **state) {
     size_t size = 0;
     FILE *f = open_memstream(&data, &size);
     assert_int_equal(cli_write_json_string(f, "a\"b\\c\n\x01µ"), 0);
+    assert_int_equal(cli_write_json_text(f, "x\0\xFFy\xE2\x9C", 6), 0);
     fclose(f);
-    assert_string_equal(data, "\"a\\\"b\\\\c\\n\\u0001µ\"");
+    assert_string_equal(data, "\"a\\\"b\\\\c\\n\\u0001µ\"\"x\\u0000\xEF\xBF\xBDy\xEF\xBF\xBD\xEF\xBF\xBD\"");
     free(data);
 }
 

@@ -1,0 +1,43 @@
+/* The d7 command's subcommands, and what they share. */
+#ifndef D7_CLI_COMMANDS_H
+#define D7_CLI_COMMANDS_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "d7/d7.h"
+
+/* One subcommand. run() gets its own name as argv[0] and returns the exit code. */
+typedef struct command {
+    const char *name;
+    const char *summary;
+    const char *help; /* usage, options, examples; shown by --help */
+    int (*run)(const struct command *self, int argc, char **argv);
+} command;
+
+extern const command command_cat, command_info, command_verify;
+
+/* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not usable, after
+ * saying why. */
+typedef bool take_option(void *ctx, int option, const char *argument);
+
+/* Reads options (see getopt_long(3)); --help is known to all. Then there must be n_arguments arguments, which begin at
+ * argv[optind]. Returns -1 to go on, else the exit code. */
+int command_options(const command *self, int argc, char **argv, const struct option *options,
+                    take_option *take, void *ctx, int n_arguments);
+
+/* "d7 NAME: ..." on standard error; returns CLI_USAGE. */
+int command_fail(const command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A whole non-negative number. Returns false for anything else. */
+bool parse_count(const char *text, uint64_t *ret);
+
+/* One problem on one line: class, code, place, dataset, items, reason. `names` maps dataset ids (may be NULL). */
+void print_problem(FILE *out, const char *file, const d7_problem *problem, const d7_reader *names);
+
+/* The same as a JSON object, without a line end. */
+void print_problem_json(FILE *out, const d7_problem *problem, const d7_reader *names);
+
+#endif

@@ -1,0 +1,93 @@
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "cli/output.h"
+#include "commands.h"
+
+enum { OPTION_HELP = 'h' };
+
+int command_fail(const command *self, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "d7 %s: ", self->name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+int command_options(const command *self, int argc, char **argv, const struct option *options,
+                    take_option *take, void *ctx, int n_arguments) {
+    for (;;) {
+        int option = getopt_long(argc, argv, "h", options, NULL);
+        if (option == -1)
+            break;
+        if (option == OPTION_HELP) {
+            fputs(self->help, stdout);
+            return CLI_OK;
+        }
+        if (option == '?' || !take(ctx, option, optarg)) {
+            fprintf(stderr, "d7 %s --help shows how it is used\n", self->name);
+            return CLI_USAGE;
+        }
+    }
+    if (argc - optind == n_arguments)
+        return -1;
+    fputs(self->help, stderr);
+    return CLI_USAGE;
+}
+
+bool parse_count(const char *text, uint64_t *ret) {
+    if (!isdigit((unsigned char)*text))
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *end)
+        return false;
+    *ret = value;
+    return true;
+}
+
+static const char *dataset_name(const d7_reader *names, uint32_t dataset_id) {
+    d7_dataset_info info;
+    return names && d7_reader_dataset(names, dataset_id, &info) == 0 ? info.name : NULL;
+}
+
+void print_problem(FILE *out, const char *file, const d7_problem *p, const d7_reader *names) {
+    fprintf(out, "%s: %s: %s", file, p->severity == D7_DAMAGE ? "damage" : "note", d7_problem_name(p->code));
+    if (p->offset != D7_NO_OFFSET)
+        fprintf(out, " at byte %" PRIu64, p->offset);
+    if (p->dataset_id != D7_NO_DATASET) {
+        const char *name = dataset_name(names, p->dataset_id);
+        if (name)
+            fprintf(out, ", dataset %s", name);
+        else
+            fprintf(out, ", dataset %" PRIu32, p->dataset_id);
+    }
+    if (p->n_items)
+        fprintf(out, ", items %" PRIu64 " to %" PRIu64, p->first_item, p->first_item + p->n_items - 1);
+    fprintf(out, ": %s\n", p->text);
+}
+
+void print_problem_json(FILE *out, const d7_problem *p, const d7_reader *names) {
+    fprintf(out, "{\"code\": \"%s\", \"severity\": \"%s\", \"offset\": ", d7_problem_name(p->code),
+            p->severity == D7_DAMAGE ? "damage" : "note");
+    if (p->offset == D7_NO_OFFSET)
+        fputs("null", out);
+    else
+        fprintf(out, "%" PRIu64, p->offset);
+    fputs(", \"dataset\": ", out);
+    const char *name = dataset_name(names, p->dataset_id);
+    if (name)
+        cli_write_json_string(out, name);
+    else
+        fputs("null", out);
+    fprintf(out, ", \"first_item\": %" PRIu64 ", \"items\": %" PRIu64 ", \"text\": ", p->first_item,
+            p->n_items);
+    cli_write_json_string(out, p->text);
+    fputc('}', out);
+}

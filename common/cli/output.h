@@ -24,6 +24,9 @@ int cli_write_raw(FILE *out, size_t item_bytes, const void *values, size_t n);
  * stream failed. */
 int cli_write_json_string(FILE *out, const char *text);
 
+/* The same for `bytes` bytes, which may hold a NUL. */
+int cli_write_json_text(FILE *out, const char *text, size_t bytes);
+
 /* The same for text that may hold NULs. */
 int cli_write_json_text(FILE *out, const char *text, size_t bytes);
 

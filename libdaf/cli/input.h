@@ -1,0 +1,42 @@
+/* The values that daf set reads: from a file or standard input, in any of the formats that daf get writes but csv. */
+#ifndef DAF_CLI_INPUT_H
+#define DAF_CLI_INPUT_H
+
+#include "command.h"
+
+/* What is read, and how it is laid out. */
+typedef struct input {
+    /* in */
+    const char *path; /* "-": standard input */
+    value_format form;
+    bool typed;    /* `type` was given */
+    daf_type type; /* of String when it was not and the format does not tell */
+    size_t rank;   /* 0 a scalar, 1 a list, 2 a matrix */
+    /* out */
+    char *content; /* the file, with a NUL behind it */
+    size_t bytes;
+    uint64_t rows, columns; /* of a matrix; of a list: its length and 1 */
+    void *numbers;          /* [rows * columns], column-major, host order; NULL for String */
+    const char **texts;     /* [rows * columns], column-major; NULL for numeric types */
+    char *pool;             /* what some of the texts point into */
+    size_t capacity;        /* elements that numbers or texts have room for */
+    uint64_t n;             /* elements so far */
+} input;
+
+/* Reads and parses. Returns 0, or -1 after a message on standard error. */
+int input_read(input *in);
+void input_free(input *in);
+
+/* Says "daf set: FILE: ..." and returns -1. */
+int input_fail(const input *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Appends an element in the order of the input; text is NUL-terminated. Returns 0, or -1 after a message. */
+int input_add(input *in, const char *text);
+
+/* The JSON form. */
+int input_parse_json(input *in);
+
+/* Parses a number of a numeric type to its own bytes in host order. Returns 0, or -1. */
+int parse_number(void *to, daf_type type, const char *text);
+
+#endif

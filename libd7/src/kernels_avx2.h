@@ -49,9 +49,5 @@ static inline __m128i high128(__m256i v) {
 
 D7__END_AVX2
 
-extern d7__encode_fn d7__avx2_encode_int16, d7__avx2_encode_uint16, d7__avx2_encode_32, d7__avx2_encode_64;
-extern d7__decode_fn d7__avx2_decode_16, d7__avx2_decode_32, d7__avx2_decode_64;
-extern d7__count_fn d7__avx2_count;
-
 #endif
 #endif

@@ -3,6 +3,7 @@
  * varint. A table of byte shuffles then puts each varint into a lane of its own, where bits are gathered,
  * differences restored and added up. Blocks with varints of more than 4 bytes go varint by varint. */
 #include "kernels_avx2.h"
+#include "wire.h"
 #if D7__HAVE_AVX2
 D7__BEGIN_AVX2
 

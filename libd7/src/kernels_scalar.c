@@ -1,6 +1,7 @@
-/* Portable kernels. A varint is made and read as one 64-bit word: its groups of 7 bits are spread to bytes (or gathered
- * again) by three shifts, its length comes from the position of the highest bit (or of the first byte below 128), so
- * that noisy data costs no mispredicted branches. */
+/* Portable kernels, free of branches that depend on the values. Encoding: blocks of differences are spread to bytes of 7
+ * bits in loops that compilers make vectors of; what remains value by value is a store and an addition. Decoding: two or
+ * four varints from each word of 8 bytes, by the positions of its bytes below 128. Values that this does not fit
+ * (over 28 bits) are made and read as one word each. */
 #include <string.h>
 
 #include "base/bytes.h"
@@ -8,6 +9,9 @@
 #include "wire.h"
 
 #define HIGH_BITS 0x8080808080808080u
+
+/* Values of a block; a constant, so that the loops become vectors. */
+enum { BLOCK = 64 };
 
 /* Bits 0-55 of v to the low 7 bits of 8 bytes. */
 static inline uint64_t spread(uint64_t v) {
@@ -23,138 +27,213 @@ static inline uint64_t gather(uint64_t w) {
     return (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
 }
 
-/* The varint's length for v < 2^56: one byte for every 7 bits begun. */
-static inline unsigned varint_length(uint64_t v) {
+/* Writes any v; 10 bytes at out are overwritten. */
+static inline uint8_t *put_any(uint8_t *out, uint64_t v) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
-    return (bits * 9 + 64) >> 6;
-}
-
-/* Writes v < 2^56 as a varint; 8 bytes at out are overwritten. */
-static inline uint8_t *put_small(uint8_t *out, uint64_t v) {
-    unsigned length = varint_length(v);
+    unsigned length = (bits * 9 + 64) >> 6; /* one byte for every 7 bits begun */
+    if (length > 8) {
+        bytes_store64(out, spread(v) | HIGH_BITS);
+        out[8] = (uint8_t)((v >> 56 & 0x7F) | (v >> 63) << 7);
+        out[9] = (uint8_t)(v >> 63);
+        return out + 9 + (v >> 63);
+    }
     uint64_t continued = HIGH_BITS & (((uint64_t)1 << (8 * (length - 1))) - 1);
     bytes_store64(out, spread(v) | continued);
     return out + length;
-}
-
-/* The same for v < 2^21. */
-static inline uint8_t *put_tiny(uint8_t *out, uint32_t v) {
-    uint32_t longer = v > 0x7F, longest = v > 0x3FFF;
-    uint32_t w = (v & 0x7F) | (v & 0x3F80) << 1 | (v & 0x1FC000) << 2;
-    bytes_store32(out, w | longer << 7 | longest << 15);
-    return out + 1 + longer + longest;
 }
 
 static inline uint32_t zigzag32(uint32_t v) {
     return v << 1 ^ (0 - (v >> 31));
 }
 
-#define LOAD(type, values, i, v)                                                                             \
-    type v;                                                                                                  \
-    memcpy(&v, (const uint8_t *)(values) + (i) * sizeof v, sizeof v)
+static inline uint64_t zigzag64(uint64_t v) {
+    return v << 1 ^ (0 - (v >> 63));
+}
 
-static uint8_t *encode_int16(const void *values, size_t n, uint8_t *out) {
-    LOAD(int16_t, values, 0, before);
-    for (size_t i = 1; i < n; i++) {
-        LOAD(int16_t, values, i, v);
-        out = put_tiny(out, zigzag32((uint32_t)v - (uint32_t)before));
-        before = v;
+/* The zigzag of the difference between values i and i + 1 at v, of the type of which the bits are counted. */
+static inline uint64_t difference_int16(const uint8_t *v, size_t i) {
+    int16_t a, b;
+    memcpy(&a, v + i * sizeof a, sizeof a);
+    memcpy(&b, v + (i + 1) * sizeof b, sizeof b);
+    return zigzag32((uint32_t)b - (uint32_t)a);
+}
+
+static inline uint64_t difference_uint16(const uint8_t *v, size_t i) {
+    uint16_t a, b;
+    memcpy(&a, v + i * sizeof a, sizeof a);
+    memcpy(&b, v + (i + 1) * sizeof b, sizeof b);
+    return zigzag32((uint32_t)b - a);
+}
+
+static inline uint64_t difference_32(const uint8_t *v, size_t i) {
+    uint32_t a, b;
+    memcpy(&a, v + i * sizeof a, sizeof a);
+    memcpy(&b, v + (i + 1) * sizeof b, sizeof b);
+    return zigzag32(b - a);
+}
+
+static inline uint64_t difference_64(const uint8_t *v, size_t i) {
+    uint64_t a, b;
+    memcpy(&a, v + i * sizeof a, sizeof a);
+    memcpy(&b, v + (i + 1) * sizeof b, sizeof b);
+    return zigzag64(b - a);
+}
+
+/* Writes a block of values below 2^28; u is used up. */
+static inline uint8_t *put_block(uint32_t u[BLOCK], uint8_t *out) {
+    uint32_t lengths[BLOCK];
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint32_t second = (int32_t)u[i] > 0x7F, third = (int32_t)u[i] > 0x3FFF,
+                 fourth = (int32_t)u[i] > 0x1FFFFF;
+        uint32_t w = (u[i] & 0x3FFF) | (u[i] & 0x0FFFC000) << 2;
+        w = (w & 0x007F007F) | (w & 0x3F803F80) << 1;
+        u[i] = w | second << 7 | third << 15 | fourth << 23;
+        lengths[i] = 1 + second + third + fourth;
+    }
+    for (size_t i = 0; i < BLOCK; i++) {
+        bytes_store32(out, u[i]);
+        out += lengths[i];
     }
     return out;
 }
 
-static uint8_t *encode_uint16(const void *values, size_t n, uint8_t *out) {
-    LOAD(uint16_t, values, 0, before);
-    for (size_t i = 1; i < n; i++) {
-        LOAD(uint16_t, values, i, v);
-        out = put_tiny(out, zigzag32((uint32_t)v - before));
-        before = v;
+#define DEFINE_ENCODE(name, type)                                                                            \
+    uint8_t *d7__scalar_encode_##name(const void *values, size_t n, uint8_t *out) {                          \
+        const uint8_t *v = values;                                                                           \
+        for (; n > BLOCK; n -= BLOCK, v += BLOCK * sizeof(type)) {                                           \
+            uint32_t u[BLOCK];                                                                               \
+            uint64_t all = 0;                                                                                \
+            for (size_t i = 0; i < BLOCK; i++) {                                                             \
+                uint64_t d = difference_##name(v, i);                                                        \
+                all |= d;                                                                                    \
+                u[i] = (uint32_t)d;                                                                          \
+            }                                                                                                \
+            if (all >> 28 == 0)                                                                              \
+                out = put_block(u, out);                                                                     \
+            else                                                                                             \
+                for (size_t i = 0; i < BLOCK; i++)                                                           \
+                    out = put_any(out, difference_##name(v, i));                                             \
+        }                                                                                                    \
+        for (size_t i = 0; i + 1 < n; i++)                                                                   \
+            out = put_any(out, difference_##name(v, i));                                                     \
+        return out;                                                                                          \
     }
-    return out;
+
+DEFINE_ENCODE(int16, int16_t)
+DEFINE_ENCODE(uint16, uint16_t)
+DEFINE_ENCODE(32, uint32_t)
+DEFINE_ENCODE(64, uint64_t)
+
+/* Decoding in progress. */
+typedef struct run {
+    const uint8_t *p, *end;
+    uint8_t *to;
+    uint64_t x; /* the last value; bits above the element's width are arbitrary */
+} run;
+
+static inline void put_value(run *r, uint64_t difference, size_t width) {
+    r->x += difference;
+    uint16_t v16 = (uint16_t)r->x;
+    uint32_t v32 = (uint32_t)r->x;
+    memcpy(r->to, width == 2 ? (void *)&v16 : width == 4 ? (void *)&v32 : (void *)&r->x, width);
+    r->to += width;
 }
 
-static uint8_t *encode_32(const void *values, size_t n, uint8_t *out) {
-    LOAD(uint32_t, values, 0, before);
-    for (size_t i = 1; i < n; i++) {
-        LOAD(uint32_t, values, i, v);
-        out = put_small(out, zigzag32(v - before));
-        before = v;
+/* The next varint, whatever its length. Returns false when it has more than 10 bytes. */
+static inline bool take_any(run *r, size_t width) {
+    uint64_t u;
+    if (r->end - r->p >= 8 && ~bytes_load64(r->p) & HIGH_BITS) {
+        uint64_t w = bytes_load64(r->p), ends = ~w & HIGH_BITS;
+        u = gather(w & (ends ^ (ends - 1)));
+        r->p += (__builtin_ctzll(ends) >> 3) + 1;
+    } else {
+        d7__cursor c = {r->p, r->end};
+        if (!d7__get_varint(&c, &u))
+            return false;
+        r->p = c.at;
     }
-    return out;
-}
-
-static uint8_t *encode_64(const void *values, size_t n, uint8_t *out) {
-    LOAD(uint64_t, values, 0, before);
-    for (size_t i = 1; i < n; i++) {
-        LOAD(uint64_t, values, i, v);
-        uint64_t difference = v - before;
-        uint64_t u = difference << 1 ^ (0 - (difference >> 63));
-        out = u >> 56 ? d7__put_varint(out, u) : put_small(out, u);
-        before = v;
-    }
-    return out;
-}
-
-/* Reads one varint at *p, which is at least 8 bytes before the end, when it has at most 8 bytes. */
-static inline bool get_small(const uint8_t **p, uint64_t *ret) {
-    uint64_t w = bytes_load64(*p);
-    uint64_t ends = ~w & HIGH_BITS;
-    if (!ends)
-        return false;
-    uint64_t end = ends & (0 - ends);
-    *ret = gather(w & ((end << 1) - 1));
-    *p += ((unsigned)__builtin_ctzll(ends) >> 3) + 1;
+    put_value(r, d7__unzigzag(u), width);
     return true;
 }
 
-static inline bool get_any(const uint8_t **p, const uint8_t *end, uint64_t *ret) {
-    d7__cursor c = {*p, end};
-    bool good = d7__get_varint(&c, ret);
-    *p = c.at;
-    return good;
+/* Four varints of 8 bytes that are of one or two bytes each. */
+static inline void take_four(run *r, uint64_t w, size_t width) {
+    for (int i = 0; i < 4; i++) {
+        uint32_t longer = (uint32_t)(w >> 7 & 1);
+        uint32_t u = ((uint32_t)w & 0x7F) | ((uint32_t)(w >> 1) & 0x3F80 & (0 - longer));
+        w = w >> 8 >> (longer << 3);
+        r->p += 1 + longer;
+        put_value(r, (u >> 1) ^ (0 - (uint64_t)(u & 1)), width);
+    }
 }
 
-#define DEFINE_DECODE(name, type)                                                                            \
-    static const uint8_t *name(const uint8_t *in, size_t bytes, uint64_t *sum, void *out) {                  \
-        const uint8_t *p = in, *end = in + bytes;                                                            \
-        uint8_t *to = out;                                                                                   \
-        uint64_t x = *sum, u;                                                                                \
-        while (p < end) {                                                                                    \
-            if (!(end - p >= 8 && get_small(&p, &u)) && !get_any(&p, end, &u))                               \
-                return p;                                                                                    \
-            x += d7__unzigzag(u);                                                                            \
-            type v = (type)x;                                                                                \
-            memcpy(to, &v, sizeof v);                                                                        \
-            to += sizeof v;                                                                                  \
-        }                                                                                                    \
-        *sum = x;                                                                                            \
-        return NULL;                                                                                         \
+/* Up to a block of varints of at most 4 bytes; they are cut out first, then turned to differences in a loop that becomes
+ * vectors, then added up. Returns their number: less than a block where another kind follows or the end is near. */
+static inline size_t take_block(run *r, size_t width) {
+    uint32_t w[BLOCK];
+    size_t n = 0;
+    for (; n < BLOCK && r->end - r->p >= 8; n += 2) {
+        uint64_t word = bytes_load64(r->p), ends = ~word & HIGH_BITS, more = ends & (ends - 1);
+        if (!more)
+            break;
+        uint64_t first = word & (ends ^ (ends - 1));
+        uint64_t second = (word & (more ^ (more - 1))) >> 1 >> __builtin_ctzll(ends);
+        if ((first | second) >> 32)
+            break;
+        w[n] = (uint32_t)first;
+        w[n + 1] = (uint32_t)second;
+        r->p += (__builtin_ctzll(more) >> 3) + 1;
     }
+    for (size_t i = n; i < BLOCK; i++)
+        w[i] = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint32_t u = (w[i] & 0x007F007F) | (w[i] & 0x7F007F00) >> 1;
+        u = (u & 0x00003FFF) | (u & 0x3FFF0000) >> 2;
+        w[i] = u >> 1 ^ (0 - (u & 1));
+    }
+    for (size_t i = 0; i < n; i++)
+        put_value(r, (uint64_t)(int64_t)(int32_t)w[i], width);
+    return n;
+}
 
-DEFINE_DECODE(decode_16, uint16_t)
-DEFINE_DECODE(decode_32, uint32_t)
-DEFINE_DECODE(decode_64, uint64_t)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
-static size_t count(const uint8_t *in, size_t bytes) {
+static ALWAYS_INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out,
+                                           size_t width) {
+    run r = {.p = in, .end = in + bytes, .to = out, .x = *sum};
+    while (r.p < r.end) {
+        if (width == 2 && r.end - r.p >= 8) {
+            uint64_t w = bytes_load64(r.p), continued = w & HIGH_BITS;
+            if (!(continued & continued << 8)) {
+                take_four(&r, w, width);
+                continue;
+            }
+        }
+        if (width == 2 || take_block(&r, width) < BLOCK)
+            if (r.p < r.end && !take_any(&r, width))
+                return r.p;
+    }
+    *sum = width == 2 ? (uint16_t)r.x : width == 4 ? (uint32_t)r.x : r.x;
+    return NULL;
+}
+
+const uint8_t *d7__scalar_decode_16(const uint8_t *in, size_t bytes, uint64_t *sum, void *out) {
+    return decode(in, bytes, sum, out, 2);
+}
+
+const uint8_t *d7__scalar_decode_32(const uint8_t *in, size_t bytes, uint64_t *sum, void *out) {
+    return decode(in, bytes, sum, out, 4);
+}
+
+const uint8_t *d7__scalar_decode_64(const uint8_t *in, size_t bytes, uint64_t *sum, void *out) {
+    return decode(in, bytes, sum, out, 8);
+}
+
+size_t d7__scalar_count(const uint8_t *in, size_t bytes) {
     size_t n = 0, i = 0;
     for (; i + 8 <= bytes; i += 8)
         n += (size_t)__builtin_popcountll(~bytes_load64(in + i) & HIGH_BITS);
     for (; i < bytes; i++)
         n += in[i] < 128;
     return n;
-}
-
-const d7__kernels d7__kernels_scalar = {
-    .encode_int16 = encode_int16,
-    .encode_uint16 = encode_uint16,
-    .encode_32 = encode_32,
-    .encode_64 = encode_64,
-    .decode_16 = decode_16,
-    .decode_32 = decode_32,
-    .decode_64 = decode_64,
-    .count = count,
-};
-
-const d7__kernels *d7__kernels_best(void) {
-    return &d7__kernels_scalar;
 }

@@ -5,8 +5,10 @@
  * only asks (F_OFD_GETLK) and never holds one, so no reader can keep a writer from its file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,6 +107,19 @@ static int io_remove(void *ctx, const char *path) {
     return unlink(path) == 0 ? 0 : -errno;
 }
 
+static int io_sync_directory(void *ctx, const char *path) {
+    (void)ctx;
+    char *copy = strdup(path);
+    if (!copy)
+        return -ENOMEM;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return rc;
+}
+
 const d7_io *d7_io_system(void) {
     static const d7_io system_io = {
         .open = io_open,
@@ -117,6 +132,7 @@ const d7_io *d7_io_system(void) {
         .lock = io_lock,
         .held = io_held,
         .remove = io_remove,
+        .sync_directory = io_sync_directory,
     };
     return &system_io;
 }

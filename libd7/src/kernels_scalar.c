@@ -10,6 +10,9 @@
 
 #define HIGH_BITS 0x8080808080808080u
 
+/* For functions of a constant `width`, so that each width has code of its own. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* Values of a block; a constant, so that the loops become vectors. */
 enum { BLOCK = 64 };
 
@@ -131,16 +134,21 @@ typedef struct run {
     uint64_t x; /* the last value; bits above the element's width are arbitrary */
 } run;
 
-static inline void put_value(run *r, uint64_t difference, size_t width) {
+static ALWAYS_INLINE void put_value(run *r, uint64_t difference, size_t width) {
     r->x += difference;
     uint16_t v16 = (uint16_t)r->x;
     uint32_t v32 = (uint32_t)r->x;
-    memcpy(r->to, width == 2 ? (void *)&v16 : width == 4 ? (void *)&v32 : (void *)&r->x, width);
+    if (width == 2)
+        memcpy(r->to, &v16, width);
+    else if (width == 4)
+        memcpy(r->to, &v32, width);
+    else
+        memcpy(r->to, &r->x, width);
     r->to += width;
 }
 
 /* The next varint, whatever its length. Returns false when it has more than 10 bytes. */
-static inline bool take_any(run *r, size_t width) {
+static ALWAYS_INLINE bool take_any(run *r, size_t width) {
     uint64_t u;
     if (r->end - r->p >= 8 && ~bytes_load64(r->p) & HIGH_BITS) {
         uint64_t w = bytes_load64(r->p), ends = ~w & HIGH_BITS;
@@ -157,7 +165,7 @@ static inline bool take_any(run *r, size_t width) {
 }
 
 /* Four varints of 8 bytes that are of one or two bytes each. */
-static inline void take_four(run *r, uint64_t w, size_t width) {
+static ALWAYS_INLINE void take_four(run *r, uint64_t w, size_t width) {
     for (int i = 0; i < 4; i++) {
         uint32_t longer = (uint32_t)(w >> 7 & 1);
         uint32_t u = ((uint32_t)w & 0x7F) | ((uint32_t)(w >> 1) & 0x3F80 & (0 - longer));
@@ -169,7 +177,7 @@ static inline void take_four(run *r, uint64_t w, size_t width) {
 
 /* Up to a block of varints of at most 4 bytes; they are cut out first, then turned to differences in a loop that becomes
  * vectors, then added up. Returns their number: less than a block where another kind follows or the end is near. */
-static inline size_t take_block(run *r, size_t width) {
+static ALWAYS_INLINE size_t take_block(run *r, size_t width) {
     uint32_t w[BLOCK];
     size_t n = 0;
     for (; n < BLOCK && r->end - r->p >= 8; n += 2) {
@@ -195,8 +203,6 @@ static inline size_t take_block(run *r, size_t width) {
         put_value(r, (uint64_t)(int64_t)(int32_t)w[i], width);
     return n;
 }
-
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 static ALWAYS_INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out,
                                            size_t width) {

@@ -102,19 +102,27 @@ void d7__reader_forget(d7_reader *r) {
 
 /* ---- opening ---- */
 
-/* Blocks of one other writer carry only a length: the first header has no begin bit, and the header message follows. */
-static bool looks_unframed(d7_reader *r) {
+/* What the first bytes of a file without a good header look like. */
+typedef enum look { LOOK_CUT, LOOK_UNFRAMED, LOOK_FOREIGN } look;
+
+/* Blocks of one other writer carry only a length: its first fragment has no begin bit, and the header follows. */
+static look look_at_start(d7_reader *r) {
+    static const char signature[] = "D7 Photons Data";
     const uint8_t *p;
     size_t n = r->source.size < 64 ? (size_t)r->source.size : 64;
-    static const char signature[] = "D7 Photons Data";
-    if (n < 32 || d7__source_get(&r->source, 0, n, &p, NULL) != 0 || bytes_load16(p) & 0x8000)
-        return false;
-    return p[2] == 0x0A && memmem(p, n, signature, sizeof signature - 1) != NULL;
+    if (n < 3)
+        return LOOK_CUT;
+    if (d7__source_get(&r->source, 0, n, &p, NULL) != 0 || p[2] != D7__TAG(D7__KIND_HEADER, D7__BYTES))
+        return LOOK_FOREIGN;
+    if (bytes_load16(p) & 0x8000)
+        return LOOK_CUT;
+    return memmem(p, n, signature, sizeof signature - 1) ? LOOK_UNFRAMED : LOOK_FOREIGN;
 }
 
 static int no_header(d7_reader *r, d7__found found, const d7__entry *entry, d7_error *err) {
     const char *path = r->source.path;
-    if (looks_unframed(r))
+    look what = look_at_start(r);
+    if (what == LOOK_UNFRAMED)
         return d7__fail(
             err, D7_ERR_UNSUPPORTED, 0, 0,
             "%s: unframed: blocks without begin and end bits, as one other writer makes them; this form is "
@@ -122,7 +130,7 @@ static int no_header(d7_reader *r, d7__found found, const d7__entry *entry, d7_e
             path);
     if (r->source.size == 0)
         return d7__fail(err, D7_ERR_TRUNCATED, 0, 0, "%s: the file is empty", path);
-    if (found == D7__FOUND_TORN)
+    if (found == D7__FOUND_TORN && what == LOOK_CUT)
         return d7__fail(err, D7_ERR_TRUNCATED, 0, 0, "%s: the file ends inside its header, at byte %" PRIu64,
                         path, r->source.size);
     return d7__fail(err, D7_ERR_CORRUPT, 0, 0, "%s: no D7 file: %s", path,

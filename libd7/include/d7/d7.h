@@ -143,7 +143,7 @@ enum d7_io_flags {
  *
  * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
  * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
- * at once only as d7_writer_sync_data() says. All but `remove` are required.
+ * at once only as d7_writer_sync_data() says. All but `remove` and `sync_directory` are required.
  */
 typedef struct d7_io {
     void *ctx;
@@ -157,6 +157,8 @@ typedef struct d7_io {
     int (*lock)(void *ctx, void *file); /* exclusive; -EAGAIN: taken; -ENOLCK, -EOPNOTSUPP: none here */
     int (*held)(void *ctx, void *file, bool *ret_held); /* does someone else hold the lock? never takes it */
     int (*remove)(void *ctx, const char *path); /* may be NULL: a failed creation then leaves its file */
+    int (*sync_directory)(void *ctx, const char *path); /* the entry of path in its folder reaches the disk; may be NULL:
+                                                           left to the caller */
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
@@ -547,6 +549,298 @@ typedef struct d7_verify_summary {
 D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
                                         d7_progress_fn *progress, void *progress_ctx,
                                         d7_verify_summary *ret_summary, d7_error *err);
+
+/* ---- The tail: what pages do not hold yet
+ * --------------------------------------------------------------------------------------------------------- */
+
+/* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each a claim of
+ * what the recording is ("NAME.photons holds L bytes, the last pages are not full yet and hold these values, ...") with
+ * checksums of the claim and of the bytes that it builds on. After a crash the newest claim that is true wins, and
+ * d7_tail_recover() makes the file equal to it. The bytes are in docs/tail-format.md; which claim may be overwritten
+ * when, and why that loses nothing, is in libd7/src/tail_book.h.
+ *
+ *   d7_tail_create()    under a temporary name; the writer then gets d7_tail_io() as its table, so that the tail sees
+ *                       what is written
+ *   d7_tail_mark()      now and then (every 100 ms): a slot; what it says survives if the machine does
+ *   d7_tail_begin_sync(), d7_writer_sync_data() and d7_tail_sync_data() on another thread, d7_tail_finish_sync()
+ *                       (every second): a slot that survives a power cut
+ *   d7_writer_close(), then remove the tail
+ */
+
+#define D7_TAIL_SUFFIX ".tail" /* NAME.photons.tail lies beside NAME.photons */
+#define D7_TAIL_SLOTS 3u
+#define D7_TAIL_ALIGN_BYTES 4096u /* slots begin at multiples of their size, which is one of this */
+#define D7_TAIL_SLOT_BYTES_MAX (256u * 1024 * 1024)
+#define D7_TAIL_FILE_ID_BYTES 16u
+#define D7_TAIL_PRODUCER_BYTES_MAX 255u               /* without the NUL */
+#define D7_TAIL_HEAD_BYTES_MAX (64u * 1024)           /* of the file's start, by which a tail knows its file */
+#define D7_TAIL_ATTRIBUTE_BYTES_DEFAULT (64u * 1024)  /* room for attributes in a slot */
+
+/** What decides how large a slot is. Borrowed where it is given. */
+typedef struct d7_tail_layout {
+    uint32_t bytes_per_page; /* as in the writer's options */
+    const d7_type *types;    /* [n_datasets] in the order of the file */
+    size_t n_datasets;
+    uint32_t attribute_bytes; /* room for attributes that no Index entry holds yet, counted as by
+                                 d7_tail_attribute_bytes(); any number, D7_TAIL_ATTRIBUTE_BYTES_DEFAULT does */
+} d7_tail_layout;
+
+/** Which file it is: the same in every slot of a tail. */
+typedef struct d7_tail_identity {
+    uint8_t file_id[D7_TAIL_FILE_ID_BYTES]; /* the caller's: a run's id */
+    uint32_t part;                          /* the caller's: from 0 */
+    uint64_t first_sequence;                /* the last batch before this part; 0 for the first */
+    uint64_t head_bytes;                    /* of the file's start, at most D7_TAIL_HEAD_BYTES_MAX */
+    uint32_t head_crc32c;                   /* of those bytes */
+} d7_tail_identity;
+
+/** What a slot says of the file, and by what it can be checked. */
+typedef struct d7_tail_claim {
+    uint64_t generation; /* from 1; a slot written later has a larger one */
+    uint64_t length;     /* of the file: L */
+    uint64_t base;       /* everything before was synced when this was written: B, at most L */
+    uint32_t crc32c;     /* CRC-32C of the file's bytes [B, L) */
+} d7_tail_claim;
+
+/** One moment on three clocks. */
+typedef struct d7_tail_clock {
+    bool instrument_valid;
+    int64_t instrument; /* in the instrument's unit; 0 when it is not valid */
+    uint64_t monotonic_ns;
+    int64_t utc_ns;
+} d7_tail_clock;
+
+/** How far a dataset is. */
+typedef struct d7_tail_dataset {
+    d7_type type;
+    uint64_t items;      /* of this file, those of the partial page included */
+    uint32_t n_partial;  /* in the last page, which is not full: 0 to a page less one */
+    const void *partial; /* [n_partial] host byte order; NULL in an answer: see d7_tail_slot_values() */
+} d7_tail_dataset;
+
+/** What the recording is at one moment, right after its batch `sequence`. Borrowed where it is given. */
+typedef struct d7_tail_mark {
+    uint64_t sequence;    /* S: of the last whole batch in it; 0: none yet */
+    const char *producer; /* UTF-8, at most D7_TAIL_PRODUCER_BYTES_MAX bytes; NULL as "" */
+    uint64_t epoch;       /* of the producer */
+    d7_tail_clock clock;
+    const d7_tail_dataset *datasets; /* [n_datasets] as many as in the layout */
+    size_t n_datasets;
+    const d7_attribute *attributes; /* [n_attributes] that no Index entry holds, in the order of setting */
+    size_t n_attributes;
+} d7_tail_mark;
+
+/** A slot that was read: points into the bytes it was decoded from, and is good as long as those are. */
+typedef struct d7_tail_slot {
+    d7_tail_identity identity;
+    d7_tail_claim claim;
+    uint64_t sequence;
+    const char *producer;
+    uint64_t epoch;
+    d7_tail_clock clock;
+    uint32_t bytes_per_page;
+    size_t n_datasets;   /* d7_tail_slot_dataset() */
+    size_t n_attributes; /* d7_tail_slot_attribute() */
+    const uint8_t *bytes;
+    size_t used_bytes; /* what the slot holds; the rest of its place means nothing */
+    size_t slot_bytes; /* its place */
+} d7_tail_slot;
+
+/** Bytes of one slot of this layout; the tail file has D7_TAIL_SLOTS times as many, always.
+ *  Returns  0; D7_ERR_ARG: a type or bytes_per_page that cannot be, no dataset, over D7_DATASETS_MAX;
+ *           D7_ERR_LIMIT: over D7_TAIL_SLOT_BYTES_MAX
+ *  Thread   any; pure
+ */
+D7_API D7_MUST_USE int d7_tail_slot_bytes(const d7_tail_layout *layout, size_t *ret_bytes);
+
+/** Bytes that attributes take in a slot; SIZE_MAX where that is no number. Attributes that are too many for the layout's
+ * attribute_bytes go into an Index entry of the file first. Any thread; pure. */
+D7_API size_t d7_tail_attribute_bytes(const d7_attribute *attributes, size_t n);
+
+/** Writes a slot's bytes.
+ *  out      [cap] bytes; cap of d7_tail_slot_bytes() always suffices
+ *  Returns  0 and how many bytes are to be written at the slot's place, a multiple of D7_TAIL_ALIGN_BYTES; D7_ERR_ARG;
+ *           D7_ERR_LIMIT: the attributes need more than the layout's attribute_bytes, or cap is too small
+ *  Thread   any; pure
+ *  Source   docs/tail-format.md
+ */
+D7_API D7_MUST_USE int d7_tail_slot_encode(const d7_tail_layout *layout, const d7_tail_identity *identity,
+                                           const d7_tail_claim *claim, const d7_tail_mark *mark, void *out,
+                                           size_t cap, size_t *ret_bytes, d7_error *err);
+
+/** Reads a slot from its bytes and checks every number in it; the claim's own checksum is not looked at, it needs the
+ * file.
+ *  bytes    [n] the slot's place; what follows the slot in it means nothing
+ *  Returns  0; D7_ERR_CORRUPT: no slot, or torn (err->offset is the offset in the slot); D7_ERR_UNSUPPORTED: of a later
+ *           version of the format
+ *  Thread   any; pure; no memory is taken
+ */
+D7_API D7_MUST_USE int d7_tail_slot_decode(const void *bytes, size_t n, d7_tail_slot *ret_slot,
+                                           d7_error *err);
+
+/** Returns 0; D7_ERR_ARG: no such dataset. Any thread; pure. */
+D7_API D7_MUST_USE int d7_tail_slot_dataset(const d7_tail_slot *slot, size_t i, d7_tail_dataset *ret_dataset);
+
+/** Copies values of a dataset's partial page.
+ *  from, n  places in the partial page; the item of the file is items - n_partial + from
+ *  out      [n] of the dataset's type, host byte order
+ *  Returns  0; D7_ERR_ARG: not so many. Any thread; pure
+ */
+D7_API D7_MUST_USE int d7_tail_slot_values(const d7_tail_slot *slot, size_t i, size_t from, size_t n,
+                                           void *out);
+
+/** Goes through a slot's attributes in the order of their setting.
+ *  cursor   0 before the first; else as the call before left it
+ *  Returns  true and the attribute; false after the last. Any thread; pure
+ */
+D7_API bool d7_tail_slot_attribute(const d7_tail_slot *slot, size_t *cursor, d7_attribute *ret_attribute);
+
+/** The slot that may be overwritten next: neither the pinned one (the newest synced) nor the one whose sync is under
+ * way; of two, the one not written last. -1 stands for none. Any thread; pure. */
+D7_API unsigned d7_tail_choose(int pinned, int in_flight, int last);
+
+/** Fill with d7_tail_options_init(). The tables must outlive the tail. */
+typedef struct d7_tail_options {
+    unsigned mode; /* permissions of a new file before the umask; default 0666 */
+    const d7_io *io;
+    const d7_alloc *alloc;
+} d7_tail_options;
+
+D7_API void d7_tail_options_init(d7_tail_options *options);
+
+/** The tail of one file being written. One thread at a time, that of the file's writer, but for d7_tail_sync_data().
+ *
+ * States: open <-> syncing, between d7_tail_begin_sync() and d7_tail_finish_sync(); any failure but ARG, LIMIT, STATE
+ * and NOSPACE -> failed, where only getters and d7_tail_free() are left and every other call returns the first error
+ * again. What was pinned before a failure stays true: the recording goes on in a new part whose first_sequence is
+ * d7_tail_durable_sequence(), and the old part is recovered with that as its limit.
+ */
+typedef struct d7_tail d7_tail;
+
+/** Makes the tail of a file that does not exist yet: D7_TAIL_SLOTS empty slots, so that no later slot needs room.
+ *  path     of the tail; must not exist
+ *  layout   copied
+ *  file_id  the run's
+ *  options  NULL: defaults
+ *  Returns  0 and the tail; D7_ERR_ARG; D7_ERR_LIMIT; D7_ERR_EXISTS; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM. On failure
+ *           a file that was made is removed again
+ *  Disk     nothing is synced; the first d7_tail_begin_sync() is the first slot
+ */
+D7_API D7_MUST_USE int d7_tail_create(d7_tail **ret_tail, const char *path, const d7_tail_layout *layout,
+                                      const uint8_t file_id[D7_TAIL_FILE_ID_BYTES], uint32_t part,
+                                      uint64_t first_sequence, const d7_tail_options *options, d7_error *err);
+
+/** The table through which the writer of the file (and nothing else) writes: does what the tail's own table does, and
+ * keeps the checksums of what was written. Lives as long as the tail. */
+D7_API const d7_io *d7_tail_io(d7_tail *t);
+
+/** Writes a slot. What it says is there after a crash of the program; after a power cut it may be.
+ *  length   of the file, all of it handed to the operating system (d7_writer_flush(); d7_writer_framed_bytes())
+ *  Returns  0; D7_ERR_ARG; D7_ERR_LIMIT: the attributes do not fit; D7_ERR_STATE: the file is not `length` bytes long, or
+ *           the sequence falls; D7_ERR_NOSPACE (on file systems that copy on write; nothing is lost, try again);
+ *           D7_ERR_IO
+ */
+D7_API D7_MUST_USE int d7_tail_mark_slot(d7_tail *t, uint64_t length, const d7_tail_mark *mark,
+                                         d7_error *err);
+
+/** As d7_tail_mark_slot(), and begins a sync with that slot: now the file and the tail are to be synced, each on any
+ * thread. Marks go on meanwhile. D7_ERR_STATE also when a sync is under way. */
+D7_API D7_MUST_USE int d7_tail_begin_sync(d7_tail *t, uint64_t length, const d7_tail_mark *mark,
+                                          d7_error *err);
+
+/** Waits until the tail file is on the disk.
+ *  Thread   any: may run on another thread while the tail's thread makes any other call but d7_tail_free()
+ *  Returns  0; D7_ERR_IO */
+D7_API D7_MUST_USE int d7_tail_sync_data(d7_tail *t, d7_error *err);
+
+/** Ends the sync: `synced` when both the file's and the tail's succeeded. Then the slot is pinned and its sequence
+ * durable; else the tail has failed: a failed sync is never tried again.
+ *  Returns  0: pinned; D7_ERR_IO: a sync had failed; D7_ERR_STATE: no sync is under way */
+D7_API D7_MUST_USE int d7_tail_finish_sync(d7_tail *t, bool synced, d7_error *err);
+
+/** Closes the tail's file and releases the tail. The writer that uses d7_tail_io() is freed before. NULL is allowed. */
+D7_API void d7_tail_free(d7_tail *t);
+
+/** Whether a slot has been pinned: before the first one nothing is durable. Any state. */
+D7_API bool d7_tail_has_durable(const d7_tail *t);
+/** S of the pinned slot; the part's first_sequence before the first. Any state. */
+D7_API uint64_t d7_tail_durable_sequence(const d7_tail *t);
+/** L of the pinned slot; 0 before the first. Any state. */
+D7_API uint64_t d7_tail_durable_bytes(const d7_tail *t);
+/** Room for attributes in a slot, counted as by d7_tail_attribute_bytes(): what was asked for, or a little more. Any
+ * state. */
+D7_API size_t d7_tail_attribute_room(const d7_tail *t);
+/** What d7_tail_recover() found; NULL in a tail that was created, and after the first slot written since. */
+D7_API const d7_tail_slot *d7_tail_recovered(const d7_tail *t);
+
+/** Fill with d7_tail_recover_options_init(). The tables must outlive the tail. */
+typedef struct d7_tail_recover_options {
+    const uint8_t *file_id;  /* [D7_TAIL_FILE_ID_BYTES] the file must be of this run; NULL: of any */
+    uint64_t sequence_limit; /* nothing after this batch: the first_sequence of the next part, where there is one.
+                                Default UINT64_MAX */
+    bool keep_cut;           /* copy what is cut to NAME.photons.cut.N; default true */
+    unsigned mode;           /* permissions of that copy before the umask; default 0666 */
+    const d7_io *io;
+    const d7_alloc *alloc;
+} d7_tail_recover_options;
+
+D7_API void d7_tail_recover_options_init(d7_tail_recover_options *options);
+
+typedef enum d7_tail_outcome {
+    D7_TAIL_RESUMED, /* the file is what a slot says, and can be gone on with */
+    D7_TAIL_CLOSED,  /* the file had been closed: the tail was removed */
+    D7_TAIL_ORPHAN   /* a tail without its file: a creation that was cut short. Nothing was changed */
+} d7_tail_outcome;
+
+/** What a recovery did. */
+typedef struct d7_tail_recovery {
+    d7_tail_outcome outcome;
+    uint64_t length;            /* of the file now; 0 for an orphan */
+    uint64_t cut_bytes;         /* that were after it */
+    uint32_t cut_number;        /* N of NAME.photons.cut.N, when cut_bytes > 0 and they were kept */
+    unsigned n_rejected;        /* slots that are whole, newer than the one chosen and not true of the file */
+    uint64_t rejected_sequence; /* the largest S among them: received once, to be sent again */
+} d7_tail_recovery;
+
+/** Makes a file that a crash left open equal to the newest of its slots that is true.
+ *
+ * The newest slot whose own checksum holds, whose L is within the file and whose bytes [B, L) match wins, else an older
+ * one. What lies past L is copied aside and cut. A file with a valid epilogue was closed: it is kept and its tail
+ * removed. Every step may be cut short and done again; done twice, the second time changes nothing. The file is locked
+ * meanwhile and free afterwards. Everything is synced before this returns: what the chosen slot says is durable.
+ *
+ *  path      of the file; its tail is `path` and D7_TAIL_SUFFIX
+ *  options   NULL: defaults
+ *  ret_tail  the tail to go on with, for D7_TAIL_RESUMED; else NULL. d7_tail_recovered() is the slot
+ *  Returns   0; D7_ERR_NOTFOUND: no tail, so the file is not ours; D7_ERR_LOCKED: a writer holds it; D7_ERR_CORRUPT: no
+ *            slot is true of this file, or it is another file's (nothing was changed); D7_ERR_UNSUPPORTED: written by a
+ *            later version; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM. After a failure the same call may be made again
+ *  Source    docs/tail-format.md, "Recovery"
+ */
+D7_API D7_MUST_USE int d7_tail_recover(d7_tail **ret_tail, const char *path,
+                                       const d7_tail_recover_options *options, d7_tail_recovery *ret_recovery,
+                                       d7_error *err);
+
+/** Reads the tail of a file that someone else is writing, or that a crash left. Takes no lock and disturbs nobody. One
+ * thread at a time. */
+typedef struct d7_tail_reader d7_tail_reader;
+
+/** Opens the tail of the file at `path`. Of the options io and alloc are used; NULL: defaults.
+ *  Returns  0; D7_ERR_NOTFOUND: no such file, or it has no tail (it is closed, or another program's); D7_ERR_CORRUPT;
+ *           D7_ERR_NOMEM; D7_ERR_IO */
+D7_API D7_MUST_USE int d7_tail_reader_open(d7_tail_reader **ret_reader, const char *path,
+                                           const d7_reader_options *options, d7_error *err);
+
+/** The newest slot that is true of the file as it is now. Its values are the newest items: those of a dataset from
+ * items - n_partial on, for a reader that knows the pages before L (which may have to refresh first) and those alone. A
+ * slot that is being written at this moment is passed over for the one before it.
+ *  ret_slot good until the next call
+ *  Returns  0; D7_ERR_NOTFOUND: no slot is true now (try again: a writer may be at it); D7_ERR_NOMEM; D7_ERR_IO
+ *  Cost     the tail, and of the file what was added since the last call
+ */
+D7_API D7_MUST_USE int d7_tail_reader_peek(d7_tail_reader *r, const d7_tail_slot **ret_slot, d7_error *err);
+
+D7_API void d7_tail_reader_free(d7_tail_reader *r);
 
 #ifdef __cplusplus
 }

@@ -6,15 +6,9 @@
 #include "kernels.h"
 
 /* The element types of the kernels. */
-typedef enum kernel_type {
-    KERNEL_INT16,
-    KERNEL_UINT16,
-    KERNEL_32,
-    KERNEL_64,
-    KERNEL_N_TYPES
-} kernel_type;
+typedef enum kernel_type { KERNEL_INT16, KERNEL_UINT16, KERNEL_32, KERNEL_64, KERNEL_N_TYPES } kernel_type;
 
-size_t kernel_width(kernel_type t);         /* bytes of an element */
+size_t kernel_width(kernel_type t);           /* bytes of an element */
 size_t kernel_bound(kernel_type t, size_t n); /* room that an encoder of n values needs, slop included */
 d7__encode_fn *kernel_encoder(const d7__kernels *k, kernel_type t);
 d7__decode_fn *kernel_decoder(const d7__kernels *k, kernel_type t);

@@ -146,8 +146,6 @@ static int config_set_scalar(config_reader *r, const pd_config_key *key, const j
     const char *text = number;
     if (json_is_string(value) && types.string) {
         text = json_string_value(value);
-        if (strlen(text) != json_string_length(value))
-            return pd_error_set(r->err, "holds a NUL");
     } else if (json_is_integer(value) && types.integer) {
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     } else if (json_is_real(value) && types.real) {

@@ -148,14 +148,25 @@ static int place_taken(const char *visible, pd_error *err) {
     return pd_error_set(err, "%s is there already and is not of this run: it is left alone", visible);
 }
 
-/* Whether NAME.daf is what was placed last. 1 yes, 0 it is gone, -1 with err: it is something else. */
+/* Whether NAME.daf is what was placed last. 1 yes, 0 it is gone or never was, -1 with err: it is
+ * something else. */
 static int place_is_ours(const pd_export_folder *folder, const pd_export_target *target, const char *visible,
                          pd_error *err) {
-    struct stat st;
-    if (fstatat(folder->data_fd, visible, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!target->linked && target->shown_fd < 0)
+        return 0;
+    struct stat there, placed;
+    if (fstatat(folder->data_fd, visible, &there, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : pd_error_set(err, "%s cannot be looked at: %s", visible, strerror(errno));
-    return st.st_dev == target->device && st.st_ino == target->inode ? 1 : place_taken(visible, err);
+    if (target->linked) {
+        char hidden[PD_EXPORT_HIDDEN_BYTES];
+        pd_export_hidden_name(hidden, target->name, target->generation);
+        return place_leads_to(folder, visible, hidden) ? 1 : place_taken(visible, err);
+    }
+    /* the inode's number is not used again as long as it is held */
+    if (fstat(target->shown_fd, &placed) != 0)
+        return pd_error_set(err, "%s cannot be looked at: %s", visible, strerror(errno));
+    return there.st_dev == placed.st_dev && there.st_ino == placed.st_ino ? 1 : place_taken(visible, err);
 }
 
 static int place_link(pd_export_folder *folder, const char *hidden, const char *visible, bool replace,
@@ -209,37 +220,38 @@ static int place_instead_of_link(pd_export_folder *folder, const char *hidden, c
     return place_first(folder, hidden, visible, err);
 }
 
+/* Puts the directory `hidden` where NAME.daf is; `ours` whether there is one of the run. */
+static int place_directory(pd_export_folder *folder, const pd_export_target *target, const char *hidden,
+                           const char *visible, bool ours, pd_error *err) {
+    if (ours && target->linked)
+        return place_instead_of_link(folder, hidden, visible, err);
+    return ours ? place_exchange(folder, hidden, visible, err) : place_first(folder, hidden, visible, err);
+}
+
 int pd_export_place(pd_export_folder *folder, pd_export_target *target, const char *hidden, bool final,
                     char retired[PD_EXPORT_HIDDEN_BYTES], pd_error *err) {
     char visible[PLACE_PATH_BYTES];
     place_visible_name(visible, target->name);
-    int ours = target->placed ? place_is_ours(folder, target, visible, err) : 0;
+    int ours = place_is_ours(folder, target, visible, err);
     if (ours < 0)
         return -1;
-    bool was_link = ours && target->linked;
+    int fd = openat(folder->exports_fd, hidden, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return pd_error_set(err, "%s cannot be held: %s", hidden, strerror(errno));
     bool link = !folder->exchanges && !final;
-    int result;
-    if (link)
-        result = place_link(folder, hidden, visible, ours != 0, err);
-    else if (was_link)
-        result = place_instead_of_link(folder, hidden, visible, err);
-    else if (ours)
-        result = place_exchange(folder, hidden, visible, err);
-    else
-        result = place_first(folder, hidden, visible, err);
-    if (result != 0)
+    if ((link ? place_link(folder, hidden, visible, ours, err)
+              : place_directory(folder, target, hidden, visible, ours, err)) != 0) {
+        close(fd);
         return -1;
-
+    }
     retired[0] = '\0';
-    if (target->placed && target->linked)
+    if (target->linked)
         pd_export_hidden_name(retired, target->name, target->generation);
     else if (ours)
         snprintf(retired, PD_EXPORT_HIDDEN_BYTES, "%s", hidden); /* it took the new one's hidden name */
-    struct stat st = {0};
-    target->placed = fstatat(folder->data_fd, visible, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    pd_export_target_clear(target);
+    target->shown_fd = fd;
     target->linked = link;
     target->generation = folder->generation;
-    target->device = st.st_dev;
-    target->inode = st.st_ino;
     return 0;
 }

@@ -56,6 +56,13 @@ void pd_exporter_options_from_config(pd_exporter_options *options, const pd_conf
 void pd_export_target_init(pd_export_target *target, const char *name) {
     memset(target, 0, sizeof *target);
     strncpy(target->name, name, sizeof target->name - 1);
+    target->shown_fd = -1;
+}
+
+void pd_export_target_clear(pd_export_target *target) {
+    if (target->shown_fd >= 0)
+        close(target->shown_fd);
+    target->shown_fd = -1;
 }
 
 static uint64_t exporter_now_ns(void) {

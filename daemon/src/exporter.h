@@ -19,7 +19,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "config.h"
 #include "error.h"
@@ -44,17 +43,18 @@ void pd_exporter_options_from_config(pd_exporter_options *options, const pd_conf
 /* Where one run's exports go; kept by the run from its first export to its last, touched only by the
  * exporter while a job is under way. */
 typedef struct pd_export_target {
-    char name[129];      /* the run's */
-    uint64_t generation; /* with a link: the number of the hidden directory that it leads to */
-    bool placed;         /* NAME.daf is ours, and is the directory (or link) of this device and inode: */
-    bool linked;         /* it is a symbolic link */
-    bool failing;        /* the last attempt failed (and was logged) */
-    dev_t device;
-    ino_t inode;
+    char name[129]; /* the run's */
+    int shown_fd;   /* NAME.daf as placed last, held so that it can be known again; -1: none */
+    bool linked;    /* NAME.daf is a symbolic link, to the hidden directory of this generation: */
+    uint64_t generation;
+    bool failing; /* the last attempt failed (and was logged) */
 } pd_export_target;
 
 /* `name` is a checked run name. */
 void pd_export_target_init(pd_export_target *target, const char *name);
+
+/* Lets go of what is shown, which stays. Not while a job is under way. */
+void pd_export_target_clear(pd_export_target *target);
 
 /* One export. Owned by the exporter from submit until `done` is called, which gets it back. */
 typedef struct pd_export_job {

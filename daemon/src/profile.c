@@ -77,8 +77,6 @@ static int profile_read_text(const profile_reader *r, const char *key, const jso
                              const char **ret) {
     if (!json_is_string(value))
         return pd_error_set(profile_at(r, key), "must be a string");
-    if (strlen(json_string_value(value)) != json_string_length(value))
-        return pd_error_set(profile_at(r, key), "holds a NUL");
     *ret = json_string_value(value);
     return 0;
 }

@@ -1,10 +1,5 @@
 /* A pixel that passes 2^32 - 1: reached by setting the counter, so the source is taken in whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #define pd_summary_image summary_image_under_test
 #include "summary_image.c"

@@ -1,27 +1,16 @@
 /* Summaries against straightforward code. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "summary.h"
+#include "testing.h"
 
 /* ---- help ---- */
 
 static uint64_t random_state = 88172645463325252u;
 
 static uint64_t random_next(void) {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
+    return testing_random(&random_state);
 }
 
 static uint64_t random_below(uint64_t n) {

@@ -61,6 +61,10 @@ int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body,
 /* Forgets pages and attributes found so far. */
 void d7__reader_forget(d7_reader *r);
 
+/* Is there an epilogue with a good signature at the start of the last block, *ret_at, and where does it say that the
+ * global index is? Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+int d7__find_epilogue(d7__framing *f, bool *ret_there, uint64_t *ret_at, uint64_t *ret_index, d7_error *err);
+
 /* Looks for a valid epilogue and reads the global index; *ret_valid tells. Problems are added when there is an epilogue
  * that is not valid. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_closed(d7_reader *r, bool *ret_valid, d7_error *err);
@@ -71,6 +75,9 @@ int d7__reader_recover(d7_reader *r, bool quick, d7_error *err);
 /* Makes the page map of what was found, and looks into each dataset's first and last page. Returns as
  * d7__reader_closed(). */
 int d7__reader_map_pages(d7_reader *r, d7_error *err);
+
+/* Opens a file and reads its header, but learns of no pages. Returns as d7_reader_open(). */
+int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options, d7_error *err);
 
 /* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL: it is read.
  * Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */

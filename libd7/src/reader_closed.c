@@ -6,9 +6,8 @@
 #include "reader.h"
 
 /* The epilogue begins the last block. */
-static int find_epilogue(d7_reader *r, bool *ret_there, uint64_t *ret_at, uint64_t *ret_index,
-                         d7_error *err) {
-    uint64_t size = r->source.size, last = (size - 1) - (size - 1) % D7_BLOCK_BYTES;
+int d7__find_epilogue(d7__framing *f, bool *ret_there, uint64_t *ret_at, uint64_t *ret_index, d7_error *err) {
+    uint64_t size = f->source->size, last = (size - 1) - (size - 1) % D7_BLOCK_BYTES;
     d7__found found;
     d7__entry entry;
     d7__kind kind;
@@ -17,10 +16,10 @@ static int find_epilogue(d7_reader *r, bool *ret_there, uint64_t *ret_at, uint64
     *ret_at = last;
     if (last == 0)
         return 0;
-    int rc = d7__entry_at(&r->framing, last, &found, &entry, err);
+    int rc = d7__entry_at(f, last, &found, &entry, err);
     if (rc == 0 && found == D7__FOUND_ENTRY && d7__entry_kind(entry.data, entry.bytes, &kind, &body) &&
         kind == D7__KIND_EPILOGUE)
-        *ret_there = d7__epilogue_unpack(&r->alloc, body, ret_index);
+        *ret_there = d7__epilogue_unpack(f->source->alloc, body, ret_index);
     return rc;
 }
 
@@ -55,7 +54,7 @@ int d7__reader_closed(d7_reader *r, bool *ret_valid, d7_error *err) {
     bool there;
     uint64_t at, offset;
     *ret_valid = false;
-    int rc = find_epilogue(r, &there, &at, &offset, err);
+    int rc = d7__find_epilogue(&r->framing, &there, &at, &offset, err);
     if (rc != 0 || !there)
         return rc;
     size_t n = 0;

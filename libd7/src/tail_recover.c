@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codec.h"
 #include "error.h"
-#include "framing.h"
 #include "reader.h"
 #include "tail.h"
 #include "tail_slot.h"
@@ -126,20 +126,36 @@ static int nothing_chosen(const recovery *r, d7_error *err) {
 
 /* ---- a file that was closed ---- */
 
-/* Does an epilogue end the file, after what the chosen slot counts on? *ret_at: where. */
-static int recovery_is_closed(recovery *r, bool *ret_closed, uint64_t *ret_at, d7_error *err) {
-    d7_reader_options options = {.io = &r->io, .alloc = &r->alloc};
-    d7_reader *reader;
+/* An epilogue is written last, after a sync of all before it: one that is whole, and leads to an index, is true. */
+static int find_end(recovery *r, d7__source *source, bool *ret_closed, uint64_t *ret_at, d7_error *err) {
+    d7__framing framing = {.source = source};
+    d7__found found;
+    d7__entry entry;
+    d7__kind kind;
+    d7__cursor body;
+    uint64_t index;
+    bool there = false;
     *ret_closed = false;
-    int rc = d7__reader_open_header(&reader, r->path, &options, err);
-    if (rc == D7_ERR_NOMEM || rc == D7_ERR_IO)
-        return rc;
-    if (rc != 0)
-        return 0; /* no header that can be read: no slot will be true of it */
-    rc = d7__reader_closed(reader, ret_closed, err);
-    d7_reader_free(reader);
-    *ret_at = r->size ? (r->size - 1) - (r->size - 1) % D7_BLOCK_BYTES : 0;
-    if (r->chosen != D7__NO_SLOT && *ret_at < chosen_slot(r)->claim.length)
+    int rc = d7__source_open(source, r->path, &r->io, &r->alloc, err);
+    if (rc == 0)
+        rc = d7__source_measure(source, err);
+    if (rc == 0 && source->size > 0)
+        rc = d7__find_epilogue(&framing, &there, ret_at, &index, err);
+    if (rc == 0 && there && index < *ret_at) {
+        rc = d7__entry_at(&framing, index, &found, &entry, err);
+        *ret_closed = rc == 0 && found == D7__FOUND_ENTRY &&
+                      d7__entry_kind(entry.data, entry.bytes, &kind, &body) && kind == D7__KIND_INDEX;
+    }
+    d7__framing_free(&framing);
+    return rc;
+}
+
+/* Was the file closed? *ret_at: where its epilogue is, after what the chosen slot counts on. */
+static int recovery_is_closed(recovery *r, bool *ret_closed, uint64_t *ret_at, d7_error *err) {
+    d7__source source = {0};
+    int rc = find_end(r, &source, ret_closed, ret_at, err);
+    d7__source_close(&source);
+    if (r->chosen != D7__NO_SLOT && *ret_closed && *ret_at < chosen_slot(r)->claim.length)
         *ret_closed = false;
     return rc;
 }
@@ -375,8 +391,8 @@ static int recovery_resume(recovery *r, d7_tail **ret_tail, d7_error *err) {
 /* ---- all of it ---- */
 
 static int recovery_run(recovery *r, d7_tail **ret_tail, d7_error *err) {
-    bool closed;
-    uint64_t epilogue;
+    bool closed = false;
+    uint64_t epilogue = 0;
     int rc = recovery_open(r, err);
     if (rc != 0 || r->result.outcome == D7_TAIL_ORPHAN)
         return rc;

@@ -157,8 +157,7 @@ typedef struct d7_io {
     int (*lock)(void *ctx, void *file); /* exclusive; -EAGAIN: taken; -ENOLCK, -EOPNOTSUPP: none here */
     int (*held)(void *ctx, void *file, bool *ret_held); /* does someone else hold the lock? never takes it */
     int (*remove)(void *ctx, const char *path); /* may be NULL: a failed creation then leaves its file */
-    int (*sync_directory)(void *ctx, const char *path); /* the entry of path in its folder reaches the disk; may be NULL:
-                                                           left to the caller */
+    int (*sync_directory)(void *ctx, const char *path); /* syncs the folder of path; may be NULL: not done */
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
@@ -572,9 +571,9 @@ D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem,
 #define D7_TAIL_ALIGN_BYTES 4096u /* slots begin at multiples of their size, which is one of this */
 #define D7_TAIL_SLOT_BYTES_MAX (256u * 1024 * 1024)
 #define D7_TAIL_FILE_ID_BYTES 16u
-#define D7_TAIL_PRODUCER_BYTES_MAX 255u               /* without the NUL */
-#define D7_TAIL_HEAD_BYTES_MAX (64u * 1024)           /* of the file's start, by which a tail knows its file */
-#define D7_TAIL_ATTRIBUTE_BYTES_DEFAULT (64u * 1024)  /* room for attributes in a slot */
+#define D7_TAIL_PRODUCER_BYTES_MAX 255u              /* without the NUL */
+#define D7_TAIL_HEAD_BYTES_MAX (64u * 1024)          /* of the file's start, by which a tail knows its file */
+#define D7_TAIL_ATTRIBUTE_BYTES_DEFAULT (64u * 1024) /* room for attributes in a slot */
 
 /** What decides how large a slot is. Borrowed where it is given. */
 typedef struct d7_tail_layout {
@@ -775,9 +774,8 @@ D7_API const d7_tail_slot *d7_tail_recovered(const d7_tail *t);
 
 /** Fill with d7_tail_recover_options_init(). The tables must outlive the tail. */
 typedef struct d7_tail_recover_options {
-    const uint8_t *file_id;  /* [D7_TAIL_FILE_ID_BYTES] the file must be of this run; NULL: of any */
-    uint64_t sequence_limit; /* nothing after this batch: the first_sequence of the next part, where there is one.
-                                Default UINT64_MAX */
+    const uint8_t *file_id;  /* [D7_TAIL_FILE_ID_BYTES] the run it must be of; default NULL: any */
+    uint64_t sequence_limit; /* nothing after this batch: the next part's first_sequence; default: none */
     bool keep_cut;           /* copy what is cut to NAME.photons.cut.N; default true */
     unsigned mode;           /* permissions of that copy before the umask; default 0666 */
     const d7_io *io;

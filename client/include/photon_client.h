@@ -254,9 +254,10 @@ PHOTON_CLIENT_API void photon_client_run_options_init(photon_client_run_options 
 typedef struct photon_client_run photon_client_run;
 
 /** Opens a run; returns when its file is there.
- *  Returns  0 and the run; ERR_ARG; ERR_REFUSED (name taken, bad datasets, no room: server_code says which);
- *           ERR_LIMIT; ERR_TIMEOUT (the run may have been opened: open again with the same run_id); ERR_LOST;
- *           ERR_ENDED (the run of this run_id is closed already); ERR_NOMEM
+ *  Returns  0 and the run. When the run of this run_id is closed already (the answer to an earlier close was lost),
+ *           its state is CLOSED and photon_client_close_run() gives the result at once. ERR_ARG; ERR_REFUSED (name
+ *           taken, bad datasets, no room: server_code says which); ERR_LIMIT; ERR_TIMEOUT (the run may have been
+ *           opened: open again with the same run_id); ERR_LOST; ERR_PROTOCOL; ERR_NOMEM
  */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_open(photon_client *client,
                                                                 const photon_client_run_options *options,

@@ -1,0 +1,304 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "internal.h"
+#include "wire/names.h"
+
+void photon_client_run_options_init(photon_client_run_options *options) {
+    *options =
+        (photon_client_run_options){.open_timeout_ms = 30000, .send_timeout_ms = PHOTON_CLIENT_FOREVER};
+}
+
+/* ---- options to Open */
+
+static int open_check_dataset(const photon_client_dataset *d, size_t i, photon_client_error *err) {
+    const char *fault = d->name ? wire_dataset_name_fault(d->name) : "is missing";
+    if (!fault && d->group && *d->group)
+        fault = wire_dataset_name_fault(d->group) ? "has a group whose name is none" : NULL;
+    if (!fault && wire_type_bytes(d->type) == 0)
+        fault = "has a type that does not exist";
+    if (fault)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "the name of dataset %zu %s", i, fault);
+    return 0;
+}
+
+static int open_check_limits(const photon_client *c, const photon_client_run_options *o,
+                             photon_client_error *err) {
+    size_t datasets = c->server.datasets ? c->server.datasets : WIRE_MAX_COLUMNS;
+    datasets = datasets < WIRE_MAX_COLUMNS ? datasets : WIRE_MAX_COLUMNS;
+    if (o->n_datasets > datasets)
+        return client__error(err, PHOTON_CLIENT_ERR_LIMIT, "%zu datasets, but %s takes %zu in a run",
+                             o->n_datasets, c->address_text, datasets);
+    if (c->attributes_max && o->n_attributes > c->attributes_max)
+        return client__error(err, PHOTON_CLIENT_ERR_LIMIT,
+                             "%zu attributes, but %s takes %u at a time: set the others when the run is open",
+                             o->n_attributes, c->address_text, (unsigned)c->attributes_max);
+    return 0;
+}
+
+static int open_check(const photon_client *c, const photon_client_run_options *o, photon_client_error *err) {
+    const char *fault = o->name ? wire_run_name_fault(o->name) : "is missing";
+    if (fault)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "the run's name %s", fault);
+    if ((o->profile && *o->profile) == (o->n_datasets > 0))
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "a run has either a profile or datasets");
+    int rc = open_check_limits(c, o, err);
+    for (size_t i = 0; rc == 0 && i < o->n_datasets; i++)
+        rc = open_check_dataset(&o->datasets[i], i, err);
+    for (size_t i = 0; rc == 0 && i < o->n_attributes; i++)
+        rc = client__attribute_check(c, &o->attributes[i], err);
+    return rc;
+}
+
+static char *open_text(const char *text) {
+    static char empty[] = "";
+    return text ? (char *)(uintptr_t)text : empty;
+}
+
+/* The lists of an Open, in one piece of memory. */
+typedef struct open_lists {
+    Photon__Dataset *datasets;
+    Photon__Dataset **dataset_list;
+} open_lists;
+
+static int open_fill_datasets(Photon__Open *open, const photon_client_run_options *o, open_lists *lists) {
+    size_t n = o->n_datasets;
+    lists->datasets = calloc(n ? n : 1, sizeof *lists->datasets);
+    lists->dataset_list = calloc(n ? n : 1, sizeof(void *));
+    if (!lists->datasets || !lists->dataset_list)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const photon_client_dataset *from = &o->datasets[i];
+        Photon__Dataset *to = lists->dataset_list[i] = &lists->datasets[i];
+        photon__dataset__init(to);
+        to->name = open_text(from->name);
+        to->type = (Photon__ElementType)from->type;
+        to->group = open_text(from->group);
+        to->role = (Photon__Role)from->role;
+        to->unit = open_text(from->unit);
+        to->scale = from->scale;
+    }
+    open->n_datasets = n;
+    open->datasets = lists->dataset_list;
+    return 0;
+}
+
+static void open_fill_time_base(Photon__TimeBase *to, const photon_client_time_base *from) {
+    photon__time_base__init(to);
+    to->tick_ps_numerator = from->tick_ps_numerator;
+    to->tick_ps_denominator = from->tick_ps_denominator;
+    to->counter_bits = from->counter_bits;
+    to->start_utc_ns = from->start_utc_ns;
+    to->start_uncertainty_ns = from->start_uncertainty_ns;
+    to->laser_period_ps = from->laser_period_ps;
+}
+
+static void open_fill(Photon__Open *open, photon_client_run *run, const photon_client_run_options *o) {
+    photon__open__init(open);
+    open->run_id = (ProtobufCBinaryData){sizeof run->run_id, run->run_id};
+    open->name = open_text(o->name);
+    open->mode = (Photon__OpenMode)o->mode;
+    open->profile = open_text(o->profile);
+    open->overflow = (Photon__Overflow)o->overflow;
+    open->volume = open_text(o->volume);
+}
+
+static int open_send(photon_client_run *run, const photon_client_run_options *o, uint64_t deadline_ns,
+                     photon_client_error *err) {
+    Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
+    Photon__Open open;
+    Photon__TimeBase time_base;
+    Photon__SummaryOptions summary = PHOTON__SUMMARY_OPTIONS__INIT;
+    Photon__StopCondition stop = PHOTON__STOP_CONDITION__INIT;
+    open_lists lists = {NULL, NULL};
+    client_attributes attributes = {NULL, NULL};
+    open_fill(&open, run, o);
+    open_fill_time_base(&time_base, &o->time_base);
+    open.time_base = &time_base;
+    summary.enabled = (Photon__Switch)o->summaries;
+    summary.pixels = o->summary_pixels;
+    summary.export_interval_ms = o->export_interval_ms;
+    open.summary = &summary;
+    stop.photons = o->stop_photons;
+    stop.seconds = o->stop_seconds;
+    open.stop = o->stop_photons || o->stop_seconds > 0 ? &stop : NULL;
+    message.body_case = PHOTON__CLIENT_MESSAGE__BODY_OPEN;
+    message.open = &open;
+    int rc;
+    if (open_fill_datasets(&open, o, &lists) != 0 ||
+        client__attributes_make(&attributes, o->attributes, o->n_attributes) != 0) {
+        rc = client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
+    } else {
+        open.attributes = attributes.list;
+        open.n_attributes = o->n_attributes;
+        rc = client__output_message(run->client, &message, deadline_ns, err);
+    }
+    client__attributes_free(&attributes);
+    free(lists.datasets);
+    free(lists.dataset_list);
+    return rc;
+}
+
+/* ---- answer to run */
+
+/* The roles that the options gave, where the server has told none. */
+static void open_note_roles(photon_client_run *run, const photon_client_run_options *o, uint32_t *roles,
+                            Photon__DatasetState *const *states) {
+    for (size_t i = 0; i < run->n_datasets; i++) {
+        roles[i] = (uint32_t)states[i]->role;
+        for (size_t k = 0; roles[i] == 0 && k < o->n_datasets; k++)
+            if (strcmp(o->datasets[k].name, run->datasets[i].name) == 0)
+                roles[i] = o->datasets[k].role;
+    }
+}
+
+static bool open_is_photon_role(uint32_t role) {
+    return role != PHOTON_CLIENT_ROLE_NONE && role != PHOTON_CLIENT_ROLE_MS_INDEX;
+}
+
+/* Which group is the index of milliseconds, and into which it points. */
+static void open_find_index(photon_client_run *run, const uint32_t *roles) {
+    client_split *s = &run->split;
+    s->index_group = s->photon_group = CLIENT_SPLIT_NO_GROUP;
+    for (size_t i = 0; i < run->n_datasets; i++) {
+        size_t group = run->datasets[i].group_index;
+        if (roles[i] == PHOTON_CLIENT_ROLE_MS_INDEX && run->datasets[i].type == PHOTON_CLIENT_UINT64) {
+            s->index_group = group;
+            s->index_column = i;
+        } else if (open_is_photon_role(roles[i]) && s->photon_group == CLIENT_SPLIT_NO_GROUP) {
+            s->photon_group = group;
+        }
+    }
+    if (s->photon_group == CLIENT_SPLIT_NO_GROUP || s->photon_group == s->index_group)
+        s->index_group = CLIENT_SPLIT_NO_GROUP;
+}
+
+static uint64_t open_least(uint64_t a, uint64_t b) {
+    if (a == 0 || b == 0)
+        return a ? a : b ? b : UINT64_MAX;
+    return a < b ? a : b;
+}
+
+static int open_limits(photon_client_run *run, const photon_client_run_options *o, uint64_t batch_bytes,
+                       photon_client_error *err) {
+    client_split *s = &run->split;
+    const photon_client_server *server = &run->client->server;
+    uint64_t message = server->message_bytes;
+    if (message)
+        message = message > 2 * WIRE_BATCH_HEAD_BYTES ? message - WIRE_BATCH_HEAD_BYTES : message / 2;
+    s->batch_bytes = open_least(batch_bytes, message);
+    s->batch_items = open_least(o->batch_items, server->batch_items);
+    for (size_t i = 0; i < run->n_datasets; i++) {
+        uint64_t *row = &s->row_bytes[run->datasets[i].group_index];
+        *row += run->datasets[i].item_bytes;
+        if (*row > s->batch_bytes)
+            return client__error(err, PHOTON_CLIENT_ERR_LIMIT,
+                                 "%s takes %llu bytes in a batch, which is less than one item",
+                                 run->client->address_text, (unsigned long long)s->batch_bytes);
+    }
+    return 0;
+}
+
+static int open_allocate(photon_client_run *run) {
+    size_t groups = run->n_groups + 1;
+    run->split.n_groups = run->n_groups;
+    run->split.row_bytes = calloc(groups, sizeof(uint64_t));
+    run->items_sent = calloc(groups, sizeof(uint64_t));
+    run->done = calloc(groups, sizeof(uint64_t));
+    run->take = calloc(groups, sizeof(uint64_t));
+    run->bytes_up_to = calloc(CLIENT_IN_FLIGHT_MAX, sizeof(uint64_t));
+    run->room = malloc(sizeof *run->room);
+    bool whole =
+        run->split.row_bytes && run->items_sent && run->done && run->take && run->bytes_up_to && run->room;
+    return whole ? 0 : -1;
+}
+
+static int open_learn(photon_client_run *run, const photon_client_run_options *o,
+                      const Photon__Opened *opened, photon_client_error *err) {
+    uint32_t roles[WIRE_MAX_COLUMNS];
+    if (opened->n_datasets == 0 || opened->n_datasets > WIRE_MAX_COLUMNS ||
+        opened->n_groups > WIRE_MAX_GROUPS || (o->n_datasets && opened->n_datasets != o->n_datasets) ||
+        opened->run == 0)
+        return client__error(err, PHOTON_CLIENT_ERR_PROTOCOL,
+                             "%s opened the run with other datasets than asked for",
+                             run->client->address_text);
+    run->groups = (const char **)opened->groups;
+    run->n_groups = opened->n_groups;
+    int rc = client__dataset_states(run->client, opened->datasets, opened->n_datasets, run->groups,
+                                    run->n_groups, &run->datasets, err);
+    if (rc != 0)
+        return rc;
+    run->n_datasets = opened->n_datasets;
+    for (size_t i = 0; i < o->n_datasets; i++)
+        if (strcmp(o->datasets[i].name, run->datasets[i].name) != 0 ||
+            o->datasets[i].type != run->datasets[i].type)
+            return client__error(err, PHOTON_CLIENT_ERR_PROTOCOL,
+                                 "%s opened the run with '%s' in place of '%s'", run->client->address_text,
+                                 run->datasets[i].name, o->datasets[i].name);
+    if (open_allocate(run) != 0)
+        return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a run");
+    open_note_roles(run, o, roles, opened->datasets);
+    open_find_index(run, roles);
+    for (size_t i = 0; i < run->n_datasets; i++)
+        run->items_sent[run->datasets[i].group_index] = run->datasets[i].items;
+    return open_limits(run, o, opened->batch_bytes, err);
+}
+
+/* ---- the two together */
+
+static int open_wait(photon_client_run *run, uint64_t deadline_ns, photon_client_error *err) {
+    photon_client *c = run->client;
+    while (run->phase == CLIENT_RUN_OPENING) {
+        if (c->failed)
+            return client__copy_error(err, &c->failure);
+        if (client__wait(c, deadline_ns) != 0)
+            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not open the run in time",
+                                 c->address_text);
+    }
+    return run->phase == CLIENT_RUN_FAILED ? client__copy_error(err, &run->failure) : 0;
+}
+
+static photon_client_run *open_make(photon_client *c, const photon_client_run_options *o) {
+    photon_client_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return NULL;
+    run->client = c;
+    run->send_timeout_ms = o->send_timeout_ms;
+    if (o->run_id)
+        memcpy(run->run_id, o->run_id, sizeof run->run_id);
+    else if (getrandom(run->run_id, sizeof run->run_id, 0) != sizeof run->run_id) {
+        free(run);
+        return NULL;
+    }
+    pthread_mutex_lock(&c->lock);
+    run->next = c->runs;
+    c->runs = run;
+    pthread_mutex_unlock(&c->lock);
+    return run;
+}
+
+int photon_client_open(photon_client *client, const photon_client_run_options *options,
+                       photon_client_run **ret_run, photon_client_error *err) {
+    int rc = open_check(client, options, err);
+    if (rc != 0)
+        return rc;
+    photon_client_run *run = open_make(client, options);
+    if (!run)
+        return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a run");
+    uint64_t deadline = client__deadline(options->open_timeout_ms);
+    pthread_mutex_lock(&client->lock);
+    rc = open_send(run, options, deadline, err);
+    if (rc == 0)
+        rc = open_wait(run, deadline, err);
+    const Photon__ServerMessage *opened = run->opened;
+    pthread_mutex_unlock(&client->lock);
+    if (rc == 0 && opened)
+        rc = open_learn(run, options, opened->opened, err);
+    if (rc != 0) {
+        photon_client_run_free(run);
+        return rc;
+    }
+    *ret_run = run;
+    return 0;
+}

@@ -191,24 +191,36 @@ static int learn(d7_reader *r, const d7_reader_options *o, d7_error *err) {
     return rc != 0 ? rc : d7__reader_map_pages(r, err);
 }
 
-int d7_reader_open(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
-                   d7_error *err) {
-    d7_reader_options none = {0};
-    const d7_reader_options *o = options ? options : &none;
+int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
+                           d7_error *err) {
     if (!path || !*path)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a path is needed");
-    d7_alloc alloc = d7__alloc_or_default(o->alloc);
+    d7_alloc alloc = d7__alloc_or_default(options ? options->alloc : NULL);
     d7_reader *r = d7__new(&alloc, sizeof *r);
     if (!r)
         return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
     r->alloc = alloc;
-    r->io = o->io ? *o->io : *d7_io_system();
+    r->io = options && options->io ? *options->io : *d7_io_system();
     r->attributes.alloc = &r->alloc;
     r->problems = (d7__problems){.alloc = &r->alloc, .keep = true};
     r->framing.source = &r->source;
     int rc = open_file(r, path, err);
-    if (rc == 0)
-        rc = learn(r, o, err);
+    if (rc != 0) {
+        d7_reader_free(r);
+        return rc;
+    }
+    *ret_reader = r;
+    return 0;
+}
+
+int d7_reader_open(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
+                   d7_error *err) {
+    d7_reader_options none = {0};
+    d7_reader *r = NULL;
+    int rc = d7__reader_open_header(&r, path, options, err);
+    if (rc != 0)
+        return rc;
+    rc = learn(r, options ? options : &none, err);
     if (rc != 0) {
         d7_reader_free(r);
         return rc;

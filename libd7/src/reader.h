@@ -77,7 +77,8 @@ int d7__reader_recover(d7_reader *r, bool quick, d7_error *err);
 int d7__reader_map_pages(d7_reader *r, d7_error *err);
 
 /* Opens a file and reads its header, but learns of no pages. Returns as d7_reader_open(). */
-int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options, d7_error *err);
+int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
+                           d7_error *err);
 
 /* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL: it is read.
  * Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */

@@ -188,20 +188,26 @@ static int take_attribute(void *ctx, const d7_attribute *a) {
     return t->global ? 0 : d7__attributes_set(&t->v->attributes, a, NULL);
 }
 
+/* An entry of attributes alone, where no island is due, is none; it may stand anywhere. */
+static void note_index(verifier *v, const d7__entry *entry, bool global) {
+    island *is = &v->island;
+    bool due = entry->offset / D7_BLOCK_BYTES >= v->next_island;
+    if (global || (!is->there && !due && !is->n_listed && !is->has_marker))
+        return;
+    if (!is->there || (due && !is->due))
+        is->offset = entry->offset;
+    is->there = true;
+    is->due |= due;
+    is->end = entry->next;
+}
+
 static int check_index(verifier *v, const d7__entry *entry, d7__cursor body, d7_error *err) {
     bool global = v->r->state == D7_STATE_CLOSED && entry->offset >= v->r->global_index;
     island *is = &v->island;
-    if (!global && !is->there) {
-        is->there = true;
+    if (!is->there) {
         is->due = is->has_marker = false;
-        is->offset = entry->offset;
         is->n_listed = 0;
     }
-    if (!global && !is->due && entry->offset / D7_BLOCK_BYTES >= v->next_island) {
-        is->due = true;
-        is->offset = entry->offset;
-    }
-    is->end = entry->next;
     island_taker taker = {.v = v, .offset = entry->offset, .global = global};
     int rc = d7__index_read(body,
                             &(d7__index_sink){.ctx = &taker, .page = take_page, .attribute = take_attribute});
@@ -209,6 +215,7 @@ static int check_index(verifier *v, const d7__entry *entry, d7__cursor body, d7_
         return d7__reader_no_memory(v->r, err);
     if (rc != 0)
         report(v, D7_PROBLEM_BAD_ENTRY, entry->offset, D7_NO_DATASET, "an index entry is malformed");
+    note_index(v, entry, global);
     return 0;
 }
 

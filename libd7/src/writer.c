@@ -394,6 +394,10 @@ uint64_t d7_writer_written_bytes(const d7_writer *w) {
     return w->out.written;
 }
 
+size_t d7_writer_unlisted_attributes(const d7_writer *w) {
+    return w->n_span;
+}
+
 uint64_t d7_writer_index_bytes(const d7_writer *w) {
     return w->index_bytes + d7__index_attribute_bytes(&d7__marker);
 }

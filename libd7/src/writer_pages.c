@@ -52,26 +52,40 @@ static bool island_due(const d7_writer *w) {
     return d7__frame_begin(d7__out_framed(&w->out)) / D7_BLOCK_BYTES >= w->next_island;
 }
 
-/* Frames the island where one is due, and makes room for the page of `page_bytes` after it. */
-static int put_island_if_due(d7_writer *w, size_t page_bytes) {
-    if (!island_due(w))
-        return d7__out_reserve(&w->out, 1, page_bytes);
-    d7__index_content content = island_content(w);
-    uint64_t offset;
-    if (reserve_index(w, &content, page_bytes) != 0 || d7__writer_put_index(w, &content, &offset) != 0)
-        return D7_ERR_NOMEM;
+/* The attributes that were set have been framed. */
+static void clear_span(d7_writer *w) {
     for (size_t i = 0; i < w->n_span; i++)
         w->in_span[w->span[i]] = 0;
     w->n_span = 0;
+}
+
+/* Frames the island, and makes room for an entry of `more` bytes after it. */
+static int put_island(d7_writer *w, size_t more) {
+    d7__index_content content = island_content(w);
+    uint64_t offset;
+    if (reserve_index(w, &content, more) != 0 || d7__writer_put_index(w, &content, &offset) != 0)
+        return D7_ERR_NOMEM;
+    clear_span(w);
     w->first_unlisted = w->n_pages;
     w->next_island = (offset / D7_BLOCK_BYTES / w->index_step + 1) * w->index_step;
     return 0;
 }
 
+/* An entry of attributes alone is no island: it stands where none is due, and the next one lists all pages. */
+static int put_attributes(d7_writer *w) {
+    d7__index_content content = island_content(w);
+    uint64_t offset;
+    content.n_pages = 0;
+    int rc = d7__writer_put_index(w, &content, &offset);
+    if (rc == 0)
+        clear_span(w);
+    return rc;
+}
+
 int d7__writer_put_page(d7_writer *w, uint32_t dataset_id, const uint8_t *entry, size_t bytes,
                         size_t n_items) {
     if (d7__grow(&w->alloc, &w->pages, &w->cap_pages, w->n_pages + 1, sizeof *w->pages) != 0 ||
-        put_island_if_due(w, bytes) != 0)
+        (island_due(w) ? put_island(w, bytes) : d7__out_reserve(&w->out, 1, bytes)) != 0)
         return D7_ERR_NOMEM;
     d7__page_ref *page = &w->pages[w->n_pages];
     *page = (d7__page_ref){.offset = d7__out_entry(&w->out, entry, bytes), .dataset_id = dataset_id};
@@ -247,4 +261,14 @@ int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry, 
     if (d7__writer_put_page(w, dataset_id, entry, bytes, n_items) != 0)
         return d7__writer_no_memory(w, err);
     return 0;
+}
+
+int d7_writer_put_attributes(d7_writer *w, d7_error *err) {
+    int rc = d7__writer_check_open(w, err);
+    if (rc != 0 || w->n_span == 0)
+        return rc;
+    rc = drain_if_large(w, err);
+    if (rc != 0)
+        return rc;
+    return (island_due(w) ? put_island(w, 0) : put_attributes(w)) != 0 ? d7__writer_no_memory(w, err) : 0;
 }

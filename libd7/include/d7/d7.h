@@ -8,12 +8,12 @@
  * Conventions
  *   - Handles are opaque: made by _create or _open, ended by _free, which takes NULL and never fails.
  *   - Functions that can fail return 0 or a negative D7_ERR_ code and, where they take a d7_error (may be
- * NULL), say there what failed, where in the file and why. Output arguments are untouched on failure.
+ *     NULL), say there what failed, where in the file and why. Output arguments are untouched on failure.
  *   - Values are in the host's byte order in memory; files are little-endian.
  *   - Strings are UTF-8 and end in NUL.
  *   - The library keeps no global state, never prints, logs or exits. Different handles may be used by
- * different threads at the same time; one handle by one thread at a time, except where a function says
- * otherwise.
+ *     different threads at the same time; one handle by one thread at a time, except where a function says
+ *     otherwise.
  */
 #ifndef D7_D7_H
 #define D7_D7_H
@@ -34,8 +34,7 @@ extern "C" {
 #define D7_MUST_USE
 #endif
 
-/* ---- Errors
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Errors ---- */
 
 /** code, name, what it means */
 #define D7_ERROR_MAP(X)                                                                                      \
@@ -79,8 +78,7 @@ D7_API const char *d7_error_text(int code);
 /** The version of the library, "MAJOR.MINOR.PATCH". Any thread. */
 D7_API const char *d7_version(void);
 
-/* ---- The format's numbers
- * ---------------------------------------------------------------------------------------- */
+/* ---- The format's numbers ---- */
 
 #define D7_BLOCK_BYTES 16384u                       /* fragments never cross a multiple of this */
 #define D7_ENTRY_BYTES_MAX (16u * 1024 * 1024)      /* one serialised FileEntry */
@@ -121,11 +119,9 @@ D7_API D7_MUST_USE int d7_type_parse(const char *name, d7_type *ret_type);
 /** Items in a whole page of that type: bytes_per_page / size; 0 for a bad type. Any thread. */
 D7_API size_t d7_items_per_page(d7_type type, size_t bytes_per_page);
 
-/* ---- Tables: memory, files, threads
- * ------------------------------------------------------------------------------- */
+/* ---- Tables: memory, files, threads ---- */
 
-/** Where the library takes memory from. NULL in the options: malloc, realloc, free. All three are required.
- */
+/** Where the library takes memory from. NULL in the options: malloc, realloc, free. All are required. */
 typedef struct d7_alloc {
     void *ctx;
     void *(*resize)(void *ctx, void *old, size_t bytes); /* as realloc; old may be NULL; bytes > 0 */
@@ -163,17 +159,19 @@ typedef struct d7_io {
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
 D7_API const d7_io *d7_io_system(void);
 
-/** Threads, from the caller: the library makes none. submit starts job(arg) on some thread (or runs it at
- * once) and returns 0, or anything else if it could not, in which case the library runs the job itself; wait
- * returns when all submitted jobs have ended. Both are called by the thread that uses the handle. */
+/** Threads, from the caller: the library makes none.
+ *  submit  starts job(arg) on some thread (or runs it at once) and returns 0, or anything else if it could
+ *          not, in which case the library runs the job itself
+ *  wait    returns when all submitted jobs have ended
+ *  Both are called by the thread that uses the handle.
+ */
 typedef struct d7_executor {
     void *ctx;
     int (*submit)(void *ctx, void (*job)(void *arg), void *arg);
     void (*wait)(void *ctx);
 } d7_executor;
 
-/* ---- Pages: pure functions
- * ---------------------------------------------------------------------------------------- */
+/* ---- Pages: pure functions ---- */
 
 /** Bytes that suffice for the entry of a page of n items; SIZE_MAX where none would. Any thread. */
 D7_API size_t d7_page_bound(d7_type type, size_t n);
@@ -184,6 +182,7 @@ D7_API size_t d7_page_bound(d7_type type, size_t n);
  *  Returns  0 and the entry's length; D7_ERR_ARG; D7_ERR_LIMIT when cap is less than the bound or the entry
  *           would be over D7_ENTRY_BYTES_MAX
  *  Thread   any; pure
+ *  Source   format: section 3 of the D7 specification
  */
 D7_API D7_MUST_USE int d7_page_encode(uint32_t dataset_id, d7_type type, const void *values, size_t n,
                                       void *out, size_t cap, size_t *ret_bytes);
@@ -193,20 +192,22 @@ D7_API D7_MUST_USE int d7_page_encode(uint32_t dataset_id, d7_type type, const v
  *  type     of the dataset; the entry does not say it
  *  out      [cap] items
  *  Returns  0, the dataset id and the number of items; D7_ERR_LIMIT when there are more than cap items (out
- * is not written to); D7_ERR_CORRUPT (err->offset is the offset within the entry; out may hold a part);
- *           D7_ERR_ARG Thread   any;
- * pure
+ *           is not written to); D7_ERR_CORRUPT (err->offset is the offset within the entry; out may hold a
+ *           part); D7_ERR_ARG
+ *  Thread   any; pure
  */
 D7_API D7_MUST_USE int d7_page_decode(d7_type type, const void *entry, size_t bytes, void *out, size_t cap,
                                       uint32_t *ret_dataset_id, size_t *ret_n, d7_error *err);
 
-/** The dataset id and, unless ret_n is NULL, the number of items of a page, without decoding it. `type` is
- * used for the count only. Returns and threads as d7_page_decode(). */
+/** The dataset id and, unless ret_n is NULL, the number of items of a page, without decoding it.
+ *  type     of the dataset; for the count
+ *  Returns  0; D7_ERR_CORRUPT; D7_ERR_ARG
+ *  Thread   any; pure
+ */
 D7_API D7_MUST_USE int d7_page_count(d7_type type, const void *entry, size_t bytes, uint32_t *ret_dataset_id,
                                      size_t *ret_n, d7_error *err);
 
-/* ---- Writing
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Writing ---- */
 
 /** A dataset to be written. */
 typedef struct d7_dataset {
@@ -228,34 +229,33 @@ typedef enum d7_locking {
     D7_LOCK_NONE
 } d7_locking;
 
-/** Fill with d7_writer_options_init(), then change what should differ. Borrowed for d7_writer_create(),
- * except the tables, which must outlive the writer (contents are copied, their ctx is not). */
+/** Fill with d7_writer_options_init(), then change what should differ. Borrowed for d7_writer_create(); what
+ * the tables' ctx point to must outlive the writer. */
 typedef struct d7_writer_options {
-    uint32_t index_step;     /* blocks from island to island, 1 to D7_INDEX_STEP_MAX; default 512 */
-    uint32_t bytes_per_page; /* default 16384; limits: see d7_writer_create() */
-    const d7_attribute
-        *attributes;       /* [n_attributes] known at creation: written right after the header, so that */
-    size_t n_attributes;   /* even a file cut early has them; default none */
-    bool overwrite;        /* replace an existing file; default false: D7_ERR_EXISTS */
-    unsigned mode;         /* permissions of a new file before the umask; default 0666 */
-    d7_locking locking;    /* default D7_LOCK_TRY */
-    size_t buffer_bytes;   /* the file is written in pieces of about this size; default 1 MiB */
-    const d7_io *io;       /* NULL: the system's */
-    const d7_alloc *alloc; /* NULL: malloc */
-    const d7_executor *executor; /* NULL: pages are encoded by the calling thread */
+    uint32_t index_step;            /* blocks from island to island, 1 to D7_INDEX_STEP_MAX; default 512 */
+    uint32_t bytes_per_page;        /* default 16384; limits: see d7_writer_create() */
+    const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
+    size_t n_attributes;            /* even a file cut early has them; default none */
+    bool overwrite;                 /* replace an existing file; default false: D7_ERR_EXISTS */
+    unsigned mode;                  /* permissions of a new file before the umask; default 0666 */
+    d7_locking locking;             /* default D7_LOCK_TRY */
+    size_t buffer_bytes;            /* the file is written in pieces of about this size; default 1 MiB */
+    const d7_io *io;                /* NULL: the system's */
+    const d7_alloc *alloc;          /* NULL: malloc */
+    const d7_executor *executor;    /* NULL: pages are encoded by the calling thread */
 } d7_writer_options;
 
 D7_API void d7_writer_options_init(d7_writer_options *options);
 
 /** One file being written.
  *
- * States: open -> (close) -> closed; any failure but NOSPACE, ARG, NOMEM -> failed, where only
- * d7_writer_free() is left and every other call returns the first error again.
+ * States: open -> (close) -> closed; any failure but NOSPACE, ARG, STATE, LIMIT and NOMEM -> failed, where
+ * only getters and d7_writer_free() are left and every other call returns the first error again.
  *
- * Full disk. A write that fails with ENOSPC or EDQUOT returns D7_ERR_NOSPACE and changes nothing: what was
- * taken stays in memory, in order, and the same call may be made again when there is room (d7_writer_flush()
+ * Full disk: a write that fails with ENOSPC or EDQUOT returns D7_ERR_NOSPACE and changes nothing. What was
+ * taken stays in memory, in order, and the same call may be made again when there is room: d7_writer_flush()
  * and d7_writer_close() go on where they stopped; d7_writer_append() and d7_writer_append_page() that
- * returned D7_ERR_NOSPACE have taken none of the values). A failed sync is never retried: the writer has
+ * returned D7_ERR_NOSPACE have taken none of the values. A failed sync is never retried: the writer has
  * failed.
  *
  * The same appends give the same bytes, whatever the executor, the buffer size and the flushes in between.
@@ -263,69 +263,85 @@ D7_API void d7_writer_options_init(d7_writer_options *options);
 typedef struct d7_writer d7_writer;
 
 /** Creates a file and writes its header (and the attributes given in the options) to the operating system.
- *  datasets [n] in file order, n from 1 to D7_DATASETS_MAX; the index in this array is the dataset's id. Put
- * photon columns first: some readers know ids below 128 only options  NULL: defaults Returns  0 and the
- * writer; D7_ERR_ARG (which argument is in err); D7_ERR_EXISTS; D7_ERR_LOCKED (a live writer holds the file:
- * it was not touched); D7_ERR_LIMIT (header or attributes too large, or a page of bytes_per_page could be
- * over D7_ENTRY_BYTES_MAX when encoded); D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_UNSUPPORTED (no locks here);
- * D7_ERR_NOMEM. On failure a file that was made is removed again Disk     nothing is synced; the directory
- * entry of the new file is the caller's to sync Source   format: sections 1, 2 and 4 of the D7 specification
+ *  datasets [n] in file order, n from 1 to D7_DATASETS_MAX; the place in this array is the dataset's id. Put
+ *           photon columns first: some readers know ids below 128 only
+ *  options  NULL: defaults
+ *  Returns  0 and the writer; D7_ERR_ARG (which argument is in err); D7_ERR_EXISTS; D7_ERR_LOCKED (a live
+ *           writer holds the file: it was not touched); D7_ERR_LIMIT (header or attributes too large, or a
+ *           page of bytes_per_page could be over D7_ENTRY_BYTES_MAX when encoded); D7_ERR_NOSPACE; D7_ERR_IO;
+ *           D7_ERR_UNSUPPORTED (no locks here); D7_ERR_NOMEM. On failure a file that was made is removed
+ *           again
+ *  Disk     nothing is synced; the directory entry of the new file is the caller's to sync
+ *  Source   format: sections 1, 2 and 4 of the D7 specification
  */
 D7_API D7_MUST_USE int d7_writer_create(d7_writer **ret_writer, const char *path, const d7_dataset *datasets,
                                         size_t n, const d7_writer_options *options, d7_error *err);
 
 enum d7_writer_warning {
-    D7_WARN_UNGUARDED = 1, /* the file system has no locks: nothing keeps a second writer away */
-    D7_WARN_MANY_DATASETS =
-        2, /* ids of 128 and more: a widespread reader loses those datasets without a word */
-    D7_WARN_LONG_HEADER = 4, /* the header is longer than a block: that reader cannot open the file */
+    D7_WARN_UNGUARDED = 1,     /* the file system has no locks: nothing keeps a second writer away */
+    D7_WARN_MANY_DATASETS = 2, /* ids of 128 and more: a widespread reader silently loses those datasets */
+    D7_WARN_LONG_HEADER = 4,   /* the header is longer than a block: that reader cannot open the file */
 };
 
 /** What the user should be told once about this file: bits of d7_writer_warning. */
 D7_API unsigned d7_writer_warnings(const d7_writer *w);
 
-/** Sets an attribute. It reaches the file with the next island and, at close, the global index. A later value
- * of a key replaces the earlier one; the key keeps its first place in the order. key, value  valid UTF-8,
- * copied; key not empty and not D7_MARKER_KEY Returns     0; D7_ERR_ARG; D7_ERR_LIMIT (longer than one Index
- * entry takes); D7_ERR_NOMEM; D7_ERR_STATE
+/** Sets an attribute. It reaches the file with the next island (or d7_writer_put_attributes()) and, at
+ * close, the global index. A later value of a key replaces the earlier one; the key keeps its first place in
+ * the order.
+ *  key      valid UTF-8, copied; not empty and not D7_MARKER_KEY
+ *  value    valid UTF-8, copied
+ *  Returns  0; D7_ERR_ARG; D7_ERR_LIMIT (longer than one Index entry takes); D7_ERR_NOMEM; D7_ERR_STATE
  */
 D7_API D7_MUST_USE int d7_writer_set_attribute(d7_writer *w, const char *key, const char *value,
                                                d7_error *err);
 
-/** Appends values to a dataset. Whole pages are encoded and framed as they fill, the rest is kept for the
- * next call. values   [n] of the dataset's type; borrowed for the call; n of 0 is allowed Returns  0: all
- * taken. D7_ERR_NOSPACE: none taken, try again later (what a large append could not hand to a full disk on
- * its way is kept in memory and reported by the next call). D7_ERR_NOMEM: a part may have been taken,
- * d7_writer_items() tells. D7_ERR_ARG: no such dataset. D7_ERR_STATE: the dataset was ended by a short page,
- * or the writer is closed. D7_ERR_IO: the writer has failed
+/** Frames the attributes that no Index entry of the file holds yet: into an entry of attributes alone or,
+ * where an island is due at this place, into that island. For recorders that keep a tail (see below) and
+ * whose attributes outgrow it; others leave them to the islands.
+ *  Returns  0, also when there are none; D7_ERR_NOSPACE (try again); D7_ERR_NOMEM; D7_ERR_STATE; D7_ERR_IO
+ */
+D7_API D7_MUST_USE int d7_writer_put_attributes(d7_writer *w, d7_error *err);
+
+/** Appends values to a dataset. Whole pages are encoded and framed as they fill, the rest waits for the next
+ * call.
+ *  values   [n] of the dataset's type, any alignment; borrowed for the call; n of 0 is allowed
+ *  Returns  0: all taken.
+ *           D7_ERR_NOSPACE: none taken, try again later (what a large append could not hand to a full disk on
+ *           its way is kept in memory and reported by the next call).
+ *           D7_ERR_NOMEM: a part may have been taken, d7_writer_items() tells.
+ *           D7_ERR_ARG: no such dataset. D7_ERR_STATE: the dataset was ended by a short page, or the writer
+ *           is closed. D7_ERR_IO: the writer has failed
  */
 D7_API D7_MUST_USE int d7_writer_append(d7_writer *w, uint32_t dataset_id, const void *values, size_t n,
                                         d7_error *err);
 
 /** Appends a page that was encoded elsewhere by d7_page_encode() for this dataset and type. The entry's head
- * is checked (that it is a page of this dataset and of this length), its values are not. n_items  in the
- * page: d7_items_per_page(), or fewer (not 0), which ends the dataset Returns  as d7_writer_append(), but
- * taken whole or not at all; D7_ERR_STATE also while values given to d7_writer_append() wait for their page;
- * D7_ERR_ARG when the entry's head does not fit
+ * is checked (that it is a page of this dataset and of this length), its values are not.
+ *  n_items  in the page: d7_items_per_page(), or fewer (not 0), which ends the dataset
+ *  Returns  as d7_writer_append(), but taken whole or not at all; D7_ERR_STATE also while values given to
+ *           d7_writer_append() wait for their page; D7_ERR_ARG when the entry's head does not fit
  */
 D7_API D7_MUST_USE int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry,
                                              size_t bytes, size_t n_items, d7_error *err);
 
 /** Hands everything framed to the operating system. Values that wait for their page stay in memory.
- *  Returns  0; D7_ERR_NOSPACE (try again); D7_ERR_IO */
+ *  Returns  0; D7_ERR_NOSPACE (try again); D7_ERR_IO
+ */
 D7_API D7_MUST_USE int d7_writer_flush(d7_writer *w, d7_error *err);
 
 /** Waits until what was handed to the operating system before this call is on the disk (fdatasync).
  *  Thread   any: may run on another thread while the writer's thread makes any other call but
- * d7_writer_close() and d7_writer_free(). One at a time Returns  0; D7_ERR_IO: final, the writer has failed
- * and nothing since the last successful sync counts as stored
+ *           d7_writer_close() and d7_writer_free(). One at a time
+ *  Returns  0; D7_ERR_IO: final, the writer has failed and nothing since the last successful sync counts as
+ *           stored; D7_ERR_STATE: the file is closed
  */
 D7_API D7_MUST_USE int d7_writer_sync_data(d7_writer *w, d7_error *err);
 
-/** Ends the file: last pages in the order of the datasets, global index, sync, epilogue, sync, and closes it.
- * An epilogue on the disk is therefore true. The handle stays for the getters and d7_writer_free(). Returns
- * 0, also when closed already; D7_ERR_NOSPACE (call again, it goes on where it stopped); D7_ERR_NOMEM
- *           (likewise); D7_ERR_IO; D7_ERR_STATE after an earlier failure
+/** Ends the file: last pages in the order of the datasets, global index, sync, epilogue, sync, and closes
+ * it. An epilogue on the disk is therefore true. The handle stays for the getters and d7_writer_free().
+ *  Returns  0, also when closed already; D7_ERR_NOSPACE (call again, it goes on where it stopped);
+ *           D7_ERR_NOMEM (likewise); D7_ERR_IO
  *  Disk     the directory is the caller's to sync
  */
 D7_API D7_MUST_USE int d7_writer_close(d7_writer *w, d7_error *err);
@@ -342,6 +358,8 @@ D7_API uint64_t d7_writer_items(const d7_writer *w, uint32_t dataset_id);
 D7_API uint64_t d7_writer_paged_items(const d7_writer *w, uint32_t dataset_id);
 /** Pages framed, of all datasets. */
 D7_API uint64_t d7_writer_pages(const d7_writer *w);
+/** Attributes set that no Index entry of the file holds yet: they wait for the next island, or the close. */
+D7_API size_t d7_writer_unlisted_attributes(const d7_writer *w);
 /** Length of the file as framed so far, handed over or not. */
 D7_API uint64_t d7_writer_framed_bytes(const d7_writer *w);
 /** Length of the file as handed to the operating system. */
@@ -350,8 +368,7 @@ D7_API uint64_t d7_writer_written_bytes(const d7_writer *w);
  * entry, which some readers miss: a recorder begins a new file before. */
 D7_API uint64_t d7_writer_index_bytes(const d7_writer *w);
 
-/* ---- Problems
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Problems ---- */
 
 /** How bad a problem is. */
 typedef enum d7_severity {
@@ -405,8 +422,7 @@ D7_API const char *d7_problem_name(d7_problem_code code);
 /** What a kind of problem means, in general; NULL for a number that is none. Any thread. */
 D7_API const char *d7_problem_text(d7_problem_code code);
 
-/* ---- Reading
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading ---- */
 
 /** Fill with d7_reader_options_init(). The tables must outlive the reader. */
 typedef struct d7_reader_options {
@@ -428,11 +444,13 @@ typedef enum d7_state {
 
 /** Opens a file and learns where its pages are. A file that another program is writing may be opened at any
  * time and is not disturbed. Damage does not stop it: it is listed (d7_reader_problem()), and whatever is
- * whole can be read. options  NULL: defaults Returns  0 and the reader; D7_ERR_NOTFOUND (no such file);
- * D7_ERR_TRUNCATED (cut inside the header); D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks,
- * as one other writer makes them: err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO Memory   up to 24 bytes
- * a page while opening, 8 after, and the largest entry twice Source   format: section 5 of the D7
- * specification
+ * whole can be read.
+ *  options  NULL: defaults
+ *  Returns  0 and the reader; D7_ERR_NOTFOUND (no such file); D7_ERR_TRUNCATED (cut inside the header);
+ *           D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks, as one other writer makes them:
+ *           err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO
+ *  Memory   up to 24 bytes a page while opening, 8 after, and the largest entry twice
+ *  Source   format: section 5 of the D7 specification
  */
 D7_API D7_MUST_USE int d7_reader_open(d7_reader **ret_reader, const char *path,
                                       const d7_reader_options *options, d7_error *err);
@@ -469,8 +487,8 @@ D7_API D7_MUST_USE int d7_reader_dataset(const d7_reader *r, uint32_t dataset_id
 /** The first dataset of that name. Returns 0; D7_ERR_NOTFOUND. */
 D7_API D7_MUST_USE int d7_reader_find_dataset(const d7_reader *r, const char *name, uint32_t *ret_dataset_id);
 
-/** Attributes in the order of their first writing, last values; the format's marker is left out. Strings live
- * as long as the reader. */
+/** Attributes in the order of their first writing, last values; the format's marker is left out. Strings
+ * live as long as the reader. */
 D7_API size_t d7_reader_n_attributes(const d7_reader *r);
 /** Returns 0; D7_ERR_ARG: no such attribute. */
 D7_API D7_MUST_USE int d7_reader_attribute(const d7_reader *r, size_t i, d7_attribute *ret_attribute);
@@ -486,11 +504,11 @@ D7_API D7_MUST_USE int d7_reader_problem(const d7_reader *r, size_t i, d7_proble
 
 /** Reads items [from, from + n) of a dataset.
  *  out      [n] of the dataset's type, host byte order
- *  Returns  0; D7_ERR_ARG: not so many items; D7_ERR_CORRUPT: a page among them is damaged (err names it and
- * its items; out holds the items before it, read around it); D7_ERR_TRUNCATED: the file has shrunk since it
- *           was opened; D7_ERR_NOMEM; D7_ERR_IO
+ *  Returns  0; D7_ERR_ARG: not so many items; D7_ERR_CORRUPT: a page among them is damaged (err names the
+ *           first and its items; out holds the items of the good pages); D7_ERR_TRUNCATED: the file has
+ *           shrunk since it was opened; D7_ERR_NOMEM; D7_ERR_IO
  *  Pages of other writers may hold an unexpected number of items: the first one met makes the reader count
- * the whole dataset, after which d7_reader_dataset() may tell another number of items.
+ *  the whole dataset, after which d7_reader_dataset() may tell another number of items.
  */
 D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out,
                                       d7_error *err);
@@ -516,11 +534,11 @@ typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes)
 
 /** Looks into every page of every dataset: exact item counts, every damaged page among the problems.
  *  progress NULL is allowed
- *  Returns  0, also when problems were found; D7_ERR_CANCELLED; D7_ERR_NOMEM; D7_ERR_IO */
+ *  Returns  0, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED; D7_ERR_NOMEM; D7_ERR_IO
+ */
 D7_API D7_MUST_USE int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error *err);
 
-/* ---- Verifying
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Verifying ---- */
 
 /** Called for each problem as it is found. */
 typedef void d7_problem_fn(void *ctx, const d7_problem *problem);
@@ -535,22 +553,21 @@ typedef struct d7_verify_summary {
     uint64_t notes;
 } d7_verify_summary;
 
-/** Reads the whole file from front to back and holds it against every rule of the format: framing, messages, pages,
- * their lengths, places of the islands, that islands and global index list exactly the pages, the epilogue and its
- * place, attributes. A file that is open and whole is without damage.
+/** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,
+ * pages, their lengths, places of the islands, that islands and global index list exactly the pages, the
+ * epilogue and its place, attributes. A file that is open and whole is without damage.
  *  r           opened without `recover` and `quick`
- *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are among
- *              the reader's problems then
+ *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are
+ *              among the reader's problems then
  *  progress    NULL is allowed
- *  Returns     0 and the summary, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has
- *              shrunk; D7_ERR_NOMEM; D7_ERR_IO
+ *  Returns     0 and the summary, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file
+ *              has shrunk; D7_ERR_NOMEM; D7_ERR_IO
  */
 D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
                                         d7_progress_fn *progress, void *progress_ctx,
                                         d7_verify_summary *ret_summary, d7_error *err);
 
-/* ---- The tail: what pages do not hold yet
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- The tail: what pages do not hold yet ---- */
 
 /* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each a claim of
  * what the recording is ("NAME.photons holds L bytes, the last pages are not full yet and hold these values, ...") with

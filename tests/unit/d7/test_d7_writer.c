@@ -187,6 +187,26 @@ static void attributes_are_checked(void **state) {
     free(large);
 }
 
+static void attributes_wait_for_an_island(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(1, 8192);
+    f->options.attributes = &(d7_attribute){.key = "early", .value = "bird"};
+    f->options.n_attributes = 1;
+    f->options.index_step = 4;
+    create(f);
+    assert_int_equal(d7_writer_unlisted_attributes(f->w), 0);
+    assert_int_equal(d7_writer_set_attribute(f->w, "k", "1", &f->err), 0);
+    assert_int_equal(d7_writer_set_attribute(f->w, "k", "2", &f->err), 0);
+    assert_int_equal(d7_writer_set_attribute(f->w, "l", "1", &f->err), 0);
+    assert_int_equal(d7_writer_unlisted_attributes(f->w), 2);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(d7_writer_append(f->w, 0, v, 8192, &f->err), 0);
+    assert_int_equal(d7_writer_unlisted_attributes(f->w), 0);
+    assert_int_equal(d7_writer_set_attribute(f->w, "k", "3", &f->err), 0);
+    assert_int_equal(d7_writer_unlisted_attributes(f->w), 1);
+    free(v);
+}
+
 static void index_size_is_known(void **state) {
     fixture *f = *state;
     uint16_t *v = testing_noise(1, 8192);
@@ -315,12 +335,19 @@ static void empty_files_are_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(bad_arguments_are_refused),   TEST(existing_files_are_kept),
-        TEST(missing_locks_are_told),      TEST(wide_files_are_warned_of),
-        TEST(values_are_counted),          TEST(writes_are_large),
-        TEST(attributes_are_checked),      TEST(index_size_is_known),
-        TEST(pages_from_elsewhere),        TEST(same_bytes_whatever_the_threads),
-        TEST(epilogue_comes_after_a_sync), TEST(empty_files_are_files),
+        TEST(bad_arguments_are_refused),
+        TEST(existing_files_are_kept),
+        TEST(missing_locks_are_told),
+        TEST(wide_files_are_warned_of),
+        TEST(values_are_counted),
+        TEST(writes_are_large),
+        TEST(attributes_are_checked),
+        TEST(attributes_wait_for_an_island),
+        TEST(index_size_is_known),
+        TEST(pages_from_elsewhere),
+        TEST(same_bytes_whatever_the_threads),
+        TEST(epilogue_comes_after_a_sync),
+        TEST(empty_files_are_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

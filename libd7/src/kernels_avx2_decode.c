@@ -170,12 +170,14 @@ static inline const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *s
     set_last_value(&r, *sum, width);
     while (r.end - r.p >= BLOCK) {
         uint64_t c = continued_bits(r.p), two = c & c << 1;
-        if (width == 2 && !two)
+        if (width == 2 && !two) {
             take_short(&r, c);
-        else if (!(two & two << 2))
+        } else if (!(two & two << 2)) {
             take_middle(&r, c, width);
-        else if (!take_long(&r, c, width))
-            return r.p;
+        } else {
+            if (!take_long(&r, c, width))
+                return r.p;
+        }
     }
     uint64_t x = last_value(&r, width);
     const uint8_t *bad = rest(r.p, (size_t)(r.end - r.p), &x, r.to);

@@ -25,25 +25,23 @@ static inline __m256i spread_28(__m256i u) {
     return _mm256_add_epi16(u, _mm256_andnot_si256(_mm256_set1_epi16(0x7F), u));
 }
 
+/* Packs four lanes of bytes of 7 bits by their lengths, and marks the bytes that are continued. */
+static inline uint8_t *put_4x4(uint8_t *out, __m128i w, unsigned codes) {
+    __m128i packed = _mm_shuffle_epi8(w, load128(d7__pack_4[codes]));
+    store128(out, _mm_or_si128(packed, load128(d7__marks_4[codes])));
+    return out + d7__length_4[codes];
+}
+
 /* 8 lanes of 32 bits, each below 2^28. */
 static inline uint8_t *put_8x4(uint8_t *out, __m256i u) {
     __m256i second = _mm256_cmpgt_epi32(u, _mm256_set1_epi32(0x7F));
     __m256i third = _mm256_cmpgt_epi32(u, _mm256_set1_epi32(0x3FFF));
     __m256i fourth = _mm256_cmpgt_epi32(u, _mm256_set1_epi32(0x1FFFFF));
-    second = _mm256_and_si256(second, _mm256_set1_epi32(0x80));
-    third = _mm256_and_si256(third, _mm256_set1_epi32(0x8000));
-    fourth = _mm256_and_si256(fourth, _mm256_set1_epi32(0x800000));
-    __m256i w = _mm256_or_si256(_mm256_or_si256(spread_28(u), second), _mm256_or_si256(third, fourth));
-
-    /* For each lane four bits: second, third, fourth, 0. */
-    uint32_t m = (uint32_t)_mm256_movemask_epi8(w);
-    uint32_t codes = D7__LENGTH_CODE_LOW(m, m >> 2) & 0x33333333;
-    codes = (codes | codes >> 2) & 0x0F0F0F0F;
-    codes |= codes >> 4;
-    store128(out, _mm_shuffle_epi8(low128(w), load128(d7__pack_4[codes & 0xFF])));
-    out += 4 + __builtin_popcount(m & 0xFFFF);
-    store128(out, _mm_shuffle_epi8(high128(w), load128(d7__pack_4[codes >> 16 & 0xFF])));
-    return out + 4 + __builtin_popcount(m >> 16);
+    __m256i codes = _mm256_blend_epi16(_mm256_xor_si256(second, fourth), third, 0xAA);
+    unsigned m = (unsigned)_mm256_movemask_epi8(_mm256_packs_epi16(codes, codes));
+    __m256i w = spread_28(u);
+    out = put_4x4(out, low128(w), m & 0xFF);
+    return put_4x4(out, high128(w), m >> 24);
 }
 
 /* 4 lanes of 64 bits, each below 2^56. */

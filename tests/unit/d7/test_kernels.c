@@ -114,14 +114,18 @@ static uint8_t *make_values(uint64_t *rng, kernel_type t, walk how, unsigned bit
 
 #define EACH_TYPE(t) (kernel_type t = KERNEL_INT16; t < KERNEL_N_TYPES; t++)
 
+/* Of the long ones, each type gets every fourth. */
 static void every_length(void **state) {
     (void)state;
     uint64_t rng = 4;
     for (size_t n = 1; n <= MAX_ITEMS; n++)
         for
             EACH_TYPE(t) {
+                if (n > 600 && n % KERNEL_N_TYPES != t)
+                    continue;
                 walk how = (walk)(testing_random(&rng) % N_WALKS);
-                check_encode(t, make_values(&rng, t, how, (unsigned)(n % 65), n, n & 1), n, n & 1);
+                bool at_end = n / KERNEL_N_TYPES & 1;
+                check_encode(t, make_values(&rng, t, how, (unsigned)(n % 65), n, at_end), n, at_end);
             }
 }
 

@@ -153,6 +153,18 @@ static void control_client_close(control_client *k) {
 
 static void control_serve(control_client *k);
 
+static void control_idle(uv_timer_t *timer) {
+    control_client_close(timer->data);
+}
+
+/* From now on the client has its time for the next request. */
+static void control_next(control_client *k) {
+    if (uv_timer_start(&k->idle, control_idle, CONTROL_IDLE_MS, 0) != 0)
+        control_client_close(k);
+    else
+        control_serve(k);
+}
+
 static void control_written(uv_write_t *write, int status) {
     control_client *k = write->data;
     free(k->answer);
@@ -163,7 +175,7 @@ static void control_written(uv_write_t *write, int status) {
     }
     k->input_bytes -= k->line_bytes;
     memmove(k->input, k->input + k->line_bytes, k->input_bytes);
-    control_serve(k);
+    control_next(k);
 }
 
 static void control_send(control_client *k, char *answer, size_t bytes) {
@@ -181,10 +193,6 @@ static void control_refuse_line(control_client *k, const char *code, const char 
     k->line_bytes = k->input_bytes;
     k->refused = true;
     control_send(k, text, text ? strlen(text) : 0);
-}
-
-static void control_idle(uv_timer_t *timer) {
-    control_client_close(timer->data);
 }
 
 static void control_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
@@ -234,8 +242,8 @@ static void control_serve(control_client *k) {
         control_refuse_line(k, "too_long", "a request has at most 65536 bytes");
         return;
     }
-    if (uv_timer_start(&k->idle, control_idle, CONTROL_IDLE_MS, 0) != 0 ||
-        uv_read_start((uv_stream_t *)&k->pipe, control_alloc, control_read) != 0)
+    int code = uv_read_start((uv_stream_t *)&k->pipe, control_alloc, control_read);
+    if (code != 0 && code != UV_EALREADY)
         control_client_close(k);
 }
 
@@ -277,7 +285,7 @@ static void control_connection(uv_stream_t *listener, int status) {
     else if (c->n_clients > PD_CONTROL_CLIENTS_MAX)
         control_refuse_line(k, "busy", "too many control connections");
     else
-        control_serve(k);
+        control_next(k);
 }
 
 int pd_control_start(pd_control **ret, uv_loop_t *loop, const pd_control_options *options, pd_error *err) {

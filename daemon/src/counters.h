@@ -1,5 +1,5 @@
-/* Counters of the daemon, each only ever growing. Counted by the thread that sees the event, read by anyone:
- * relaxed atomics, since each stands for itself. */
+/* Counters of the daemon, each only ever growing. Counted by the thread that sees the event, read by
+ * anyone: relaxed atomics, since each stands for itself. */
 #ifndef PD_COUNTERS_H
 #define PD_COUNTERS_H
 

@@ -1,5 +1,5 @@
-/* What other threads hand to the loop: one queue and one uv_async for all of them. A wake-up may stand for many,
- * so the queue is drained whole. */
+/* What other threads hand to the loop: one queue and one uv_async for all of them. A wake-up may stand
+ * for many, so the queue is drained whole. */
 #ifndef PD_INBOX_H
 #define PD_INBOX_H
 

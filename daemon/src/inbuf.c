@@ -176,5 +176,6 @@ bool pd_inbuf_relax(pd_inbuf *in) {
         return false;
     if (in->message > PD_INBUF_SMALL_BYTES)
         return false;
+    in->filled_all = false;
     return inbuf_move(in, PD_INBUF_SMALL_BYTES, false);
 }

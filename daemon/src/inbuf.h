@@ -1,14 +1,14 @@
 /* What a connection has received: bytes in, whole messages out, in place.
  *
- * A message is handed out where it was received; nothing is moved but, at most, the part of one message that a read
- * cut off and that has no room behind it. Reads are sized to end where a message ends (of the message under way, or,
- * before the next one's length is known, as long as the last one), so that a producer whose messages are alike has
- * none of its bytes moved.
+ * A message is handed out where it was received; nothing is moved but, at most, the part of one message
+ * that a read cut off and that has no room behind it. Reads are sized to end where a message ends (of
+ * the message under way, or, before the next one's length is known, as long as the last one), so that a
+ * producer whose messages are alike has none of its bytes moved.
  *
- * Memory. Every connection has a small buffer. What is more comes from a budget that all connections share: a larger
- * buffer where there is plenty (it makes reads fewer), and a buffer for one long message where it must be. The
- * budget keeps room for one longest message apart, for the one that has waited longest: so someone always gets on,
- * and no connection waits for memory that others hold while they wait.
+ * Memory. Every connection has a small buffer. What is more comes from a budget that all connections
+ * share: a larger buffer where there is plenty (it makes reads fewer), and a buffer for one long message
+ * where it must be. The budget keeps room for one longest message apart, for the one that has waited
+ * longest: so someone always gets on, and no connection waits for memory that others hold while they wait.
  *
  * Thread: the loop's. Nothing here does input or output.
  */
@@ -54,7 +54,8 @@ void pd_inbuf_free(pd_inbuf *in);
 
 /* Where the next bytes go. To be asked for only while the message at the start is not whole.
  *  first   the connection is the one that has waited longest: it may use the part kept apart
- *  Returns false when the budget has no room for the message under way: read no more, and ask again when others have
+ *  Returns false when the budget has no room for the message under way: read no more, and ask again when
+ *  others have
  *          given back (pd_inbuf_relax(), pd_inbuf_free()); or when out of memory, which is the same */
 bool pd_inbuf_room(pd_inbuf *in, bool first, uint8_t **ret_at, size_t *ret_bytes);
 
@@ -70,14 +71,16 @@ void pd_inbuf_consume(pd_inbuf *in, size_t n);
 
 /* The message at the start, when it is whole. It stays until pd_inbuf_next(), and may be asked for again.
  *  limit   the longest that is allowed
- *  Returns WIRE_OK; WIRE_MORE; WIRE_MALFORMED (no length); WIRE_LIMIT, *ret_bytes being the length asked for
+ *  Returns WIRE_OK; WIRE_MORE; WIRE_MALFORMED (no length); WIRE_LIMIT, *ret_bytes being the length asked
+ *  for
  *          (at most UINT64_MAX) */
 wire_status pd_inbuf_peek(pd_inbuf *in, size_t limit, const uint8_t **ret_message, uint64_t *ret_bytes);
 
 /* Done with the message that was peeked at. */
 void pd_inbuf_next(pd_inbuf *in);
 
-/* Gives back what an idle connection, or one of many that wait, does not need. Returns true when it gave something.
+/* Gives back what an idle connection, or one of many that wait, does not need. Returns true when it gave
+ * something.
  */
 bool pd_inbuf_relax(pd_inbuf *in);
 

@@ -1,6 +1,6 @@
-/* Queues between threads: intrusive lists under a mutex, taken whole. What travels carries its own link, so a
- * queue never allocates and is never full: it is bounded by the number of things there are (ring slots, tasks of
- * runs). Pushing never blocks longer than another push. */
+/* Queues between threads: intrusive lists under a mutex, taken whole. What travels carries its own link,
+ * so a queue never allocates and is never full: it is bounded by the number of things there are (ring
+ * slots, tasks of runs). Pushing never blocks longer than another push. */
 #ifndef PD_QUEUE_H
 #define PD_QUEUE_H
 

@@ -25,7 +25,9 @@ const char *pd_slot_state_name(pd_slot_state state) {
 }
 
 void pd_slot_move(pd_slot *slot, pd_slot_state to) {
-    assert(to < PD_SLOT_STATES && (slot_moves[slot->state] & 1u << to));
+    bool allowed = to < PD_SLOT_STATES && (slot_moves[slot->state] & 1u << to);
+    assert(allowed);
+    (void)allowed;
     slot->state = to;
 }
 

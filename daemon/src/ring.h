@@ -1,18 +1,19 @@
-/* The ring: a fixed number of page slots, all memory taken at the start. Every event that the daemon has received and
- * not yet written is in one of them.
+/* The ring: a fixed number of page slots, all memory taken at the start. Every event that the daemon has
+ * received and not yet written is in one of them.
  *
  *   free -> filling -> encoding -> encoded -> writing -> free
  *                \         \           \________________/^
  *                 \_________\_____________ given up _____/      (their run failed)
  *
- * A slot is filled by the loop, encoded by a pool job, waits its turn in the order of its run, is written by the
- * writer thread, and is free when it is written and no summary needs its values any more (two holders; the last
- * to let go frees it).
+ * A slot is filled by the loop, encoded by a pool job, waits its turn in the order of its run, is
+ * written by the writer thread, and is free when it is written and no summary needs its values any more
+ * (two holders; the last to let go frees it).
  *
- * Room. Each open run has a quota: slots that nobody else can have. Together the quotas never exceed the ring,
- * so no run can stop another. A run may use more while there are slots that no quota needs. What it uses beyond its
- * quota is on its way to the file and comes back by itself (a run's filling slots fit its quota), so a quota may be
- * promised to a new run while others still use its slots: they are there a moment later.
+ * Room. Each open run has a quota: slots that nobody else can have. Together the quotas never exceed the
+ * ring, so no run can stop another. A run may use more while there are slots that no quota needs. What
+ * it uses beyond its quota is on its way to the file and comes back by itself (a run's filling slots fit
+ * its quota), so a quota may be promised to a new run while others still use its slots: they are there a
+ * moment later.
  *
  * Thread: the loop's, but for what the owner of a slot does with its buffers (slot->raw, slot->encoded).
  */
@@ -92,8 +93,8 @@ pd_slot *pd_ring_take(pd_ring *ring, pd_quota *quota);
 /* Moves a slot on; a wrong move is a mistake of ours and asserts. */
 void pd_slot_move(pd_slot *slot, pd_slot_state to);
 
-/* One holder lets go. Returns true when that made the slot free. The way to the file lets go in state writing, or
- * in any state when the run is given up. */
+/* One holder lets go. Returns true when that made the slot free. The way to the file lets go in state
+ * writing, or in any state when the run is given up. */
 bool pd_ring_release(pd_ring *ring, pd_slot *slot);
 
 const char *pd_slot_state_name(pd_slot_state state);

@@ -117,6 +117,7 @@ static json_t *status_counters(const pd_status_counters *counters) {
     STATUS_COUNTER(connections_refused);
     STATUS_COUNTER(connection_errors);
     STATUS_COUNTER(timeouts);
+    STATUS_COUNTER(cut_off);
     STATUS_COUNTER(runs_opened);
     STATUS_COUNTER(runs_closed);
     STATUS_COUNTER(runs_failed);
@@ -124,6 +125,7 @@ static json_t *status_counters(const pd_status_counters *counters) {
     STATUS_COUNTER(photons_received);
     STATUS_COUNTER(photons_durable);
     STATUS_COUNTER(photons_dropped);
+    STATUS_COUNTER(photons_discarded);
     STATUS_COUNTER(batches_received);
     STATUS_COUNTER(batches_dropped);
     STATUS_COUNTER(batches_duplicate);
@@ -134,6 +136,7 @@ static json_t *status_counters(const pd_status_counters *counters) {
     STATUS_COUNTER(pages_written);
     STATUS_COUNTER(syncs);
     STATUS_COUNTER(sync_failures);
+    STATUS_COUNTER(disk_full);
     STATUS_COUNTER(stalls);
     STATUS_COUNTER(stall_ns);
     STATUS_COUNTER(exports);

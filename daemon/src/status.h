@@ -74,15 +74,18 @@ typedef struct pd_status_counters {
     uint64_t connections_refused;
     uint64_t connection_errors; /* ended by an error of the peer */
     uint64_t timeouts;
+    uint64_t cut_off; /* ended because the client did not read its answers */
     uint64_t runs_opened, runs_closed, runs_failed, opens_refused;
     uint64_t photons_received, photons_durable, photons_dropped;
+    uint64_t photons_discarded; /* received, then given up because their run failed */
     uint64_t batches_received, batches_dropped, batches_duplicate, batches_refused;
     uint64_t bytes_received; /* from sockets */
     uint64_t bytes_written;  /* to .photons files */
     uint64_t pages_encoded, pages_written;
     uint64_t syncs, sync_failures;
-    uint64_t stalls;   /* times that a stream was held back */
-    uint64_t stall_ns; /* for how long, summed over streams */
+    uint64_t disk_full; /* times that a write met a full disk */
+    uint64_t stalls;    /* times that a stream was held back */
+    uint64_t stall_ns;  /* for how long, summed over streams */
     uint64_t exports, exports_failed, exports_skipped;
     uint64_t log_lines_lost;
 } pd_status_counters;

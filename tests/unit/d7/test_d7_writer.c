@@ -207,6 +207,39 @@ static void attributes_wait_for_an_island(void **state) {
     free(v);
 }
 
+/* An entry of attributes alone: readers and verification take it for what it is, and islands stay where they are. */
+static void attributes_can_go_ahead(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(1, 8192);
+    f->options.index_step = 4;
+    create(f);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(d7_writer_append(f->w, 0, v, 8192, &f->err), 0);
+        assert_int_equal(
+            d7_writer_set_attribute(f->w, i % 2 ? "odd" : "even", i < 6 ? "first" : "last", &f->err), 0);
+        uint64_t before = d7_writer_framed_bytes(f->w);
+        assert_int_equal(d7_writer_put_attributes(f->w, &f->err), 0);
+        assert_true(d7_writer_framed_bytes(f->w) > before);
+        assert_int_equal(d7_writer_put_attributes(f->w, &f->err), 0);
+        assert_int_equal(d7_writer_unlisted_attributes(f->w), 0);
+    }
+    assert_int_equal(d7_writer_flush(f->w, &f->err), 0);
+    for (int closed = 0; closed < 2; closed++) {
+        d7_verify_summary s;
+        d7_reader *r = testing_open(&f->io, false, false);
+        assert_string_equal(d7_reader_find_attribute(r, "even"), "last");
+        assert_int_equal(d7_reader_n_attributes(r), 2);
+        assert_int_equal(d7_reader_pages(r), 12);
+        assert_int_equal(d7_reader_verify(r, NULL, NULL, NULL, NULL, &s, &f->err), 0);
+        assert_int_equal(s.damages, 0);
+        assert_int_equal(s.notes, 0);
+        d7_reader_free(r);
+        assert_int_equal(d7_writer_close(f->w, &f->err), 0);
+    }
+    assert_int_equal(d7_writer_put_attributes(f->w, &f->err), D7_ERR_STATE);
+    free(v);
+}
+
 static void index_size_is_known(void **state) {
     fixture *f = *state;
     uint16_t *v = testing_noise(1, 8192);
@@ -335,19 +368,13 @@ static void empty_files_are_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(bad_arguments_are_refused),
-        TEST(existing_files_are_kept),
-        TEST(missing_locks_are_told),
-        TEST(wide_files_are_warned_of),
-        TEST(values_are_counted),
-        TEST(writes_are_large),
-        TEST(attributes_are_checked),
-        TEST(attributes_wait_for_an_island),
-        TEST(index_size_is_known),
-        TEST(pages_from_elsewhere),
-        TEST(same_bytes_whatever_the_threads),
-        TEST(epilogue_comes_after_a_sync),
-        TEST(empty_files_are_files),
+        TEST(bad_arguments_are_refused),   TEST(existing_files_are_kept),
+        TEST(missing_locks_are_told),      TEST(wide_files_are_warned_of),
+        TEST(values_are_counted),          TEST(writes_are_large),
+        TEST(attributes_are_checked),      TEST(attributes_wait_for_an_island),
+        TEST(attributes_can_go_ahead),     TEST(index_size_is_known),
+        TEST(pages_from_elsewhere),        TEST(same_bytes_whatever_the_threads),
+        TEST(epilogue_comes_after_a_sync), TEST(empty_files_are_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

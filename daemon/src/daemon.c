@@ -1,0 +1,220 @@
+#include "daemon.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "listener.h"
+#include "log.h"
+#include "look.h"
+#include "ready.h"
+#include "server.h"
+
+enum {
+    DAEMON_SIGNALS = 3,
+    DAEMON_SPARE_FILES = 48, /* descriptors for all but connections and runs */
+    DAEMON_MMAP_BYTES = 131072
+};
+
+typedef struct pd_daemon {
+    const pd_config *config;
+    uv_loop_t loop;
+    pd_engine engine;
+    pd_server server;
+    pd_listener *listeners; /* [n_listeners] */
+    size_t n_listeners;
+    pd_control *control;
+    uv_signal_t signals[DAEMON_SIGNALS];
+    pd_look look;
+    bool stopping;
+    uint64_t failed_before_stop; /* runs */
+} pd_daemon;
+
+/* ---- the end ---- */
+
+static void daemon_end(void *user) {
+    pd_daemon *d = user;
+    if (!d->stopping)
+        return;
+    pd_server_end(&d->server);
+    pd_control_close(d->control, NULL, NULL);
+    d->control = NULL;
+    pd_look_close(&d->look);
+    for (int i = 0; i < DAEMON_SIGNALS; i++)
+        uv_close((uv_handle_t *)&d->signals[i], NULL);
+}
+
+static void daemon_stop(pd_daemon *d) {
+    d->stopping = d->engine.stopping = true;
+    d->failed_before_stop = pd_counted(&d->engine.counters.runs_failed);
+    for (size_t i = 0; i < d->n_listeners; i++)
+        pd_listener_close(&d->listeners[i]);
+    pd_server_stop_reading(&d->server);
+    size_t n = d->server.runs.n;
+    pd_log(PD_LOG_INFO, "stopping: %zu runs are being closed", n);
+    if (n == 0)
+        daemon_end(d);
+    else
+        pd_runs_close_all(&d->server.runs, "the daemon was stopped");
+}
+
+static void daemon_signal(uv_signal_t *handle, int number) {
+    pd_daemon *d = handle->data;
+    if (number == SIGHUP) {
+        pd_log(PD_LOG_INFO, "SIGHUP: the configuration is read at the start only; restart to change it");
+    } else if (!d->stopping) {
+        pd_log(PD_LOG_INFO, "%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+        daemon_stop(d);
+    } else {
+        pd_log(PD_LOG_WARNING, "asked to stop again: a full disk is not waited for any more");
+        pd_volume_give_up(d->engine.volume);
+    }
+}
+
+/* ---- the beginning ---- */
+
+static int daemon_listen(pd_daemon *d, pd_error *err) {
+    const pd_text_list *list = &d->config->listen;
+    d->listeners = calloc(list->n + 1, sizeof *d->listeners);
+    if (!d->listeners)
+        return pd_error_set(err, "out of memory");
+    for (; d->n_listeners < list->n; d->n_listeners++)
+        if (pd_listener_start(&d->listeners[d->n_listeners], &d->server, list->items[d->n_listeners], err) !=
+            0)
+            return -1;
+    return 0;
+}
+
+static const pd_control_command daemon_commands[] = {{"status", pd_look_status}};
+
+static int daemon_control(pd_daemon *d, char *path, size_t cap, pd_error *err) {
+    *path = 0;
+    if (strcmp(d->config->control, "none") == 0)
+        return 0;
+    if (pd_control_path(d->config->control, path, cap, err) != 0)
+        return -1;
+    return pd_control_start(
+        &d->control, &d->loop,
+        &(pd_control_options){.path = path,
+                              .mode = d->config->control_mode,
+                              .gid = d->engine.gid,
+                              .commands = daemon_commands,
+                              .n_commands = sizeof daemon_commands / sizeof *daemon_commands,
+                              .user = &d->look},
+        err);
+}
+
+static void daemon_watch_signals(pd_daemon *d) {
+    static const int numbers[DAEMON_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < DAEMON_SIGNALS; i++) {
+        uv_signal_init(&d->loop, &d->signals[i]);
+        d->signals[i].data = d;
+        uv_signal_start(&d->signals[i], daemon_signal, numbers[i]);
+    }
+}
+
+static int daemon_ready(pd_daemon *d, const char *control_path, pd_error *err) {
+    const char **addresses = pd_look_listen(&d->look, d->listeners, d->n_listeners);
+    if (!addresses)
+        return pd_error_set(err, "out of memory");
+    for (size_t i = 0; i < d->n_listeners; i++)
+        pd_log(PD_LOG_INFO, "ready: listening on %s", addresses[i]);
+    if (*control_path)
+        pd_log(PD_LOG_INFO, "ready: control at unix:%s", control_path);
+    if (!*d->config->ready_file)
+        return 0;
+    return pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err);
+}
+
+/* From here on everything is up, or taken down again. Returns the exit status. */
+static int daemon_serve(pd_daemon *d, pd_error *err) {
+    char control_path[256];
+    int failed = daemon_listen(d, err);
+    pd_look_init(&d->look, &d->server);
+    if (!failed)
+        failed = daemon_control(d, control_path, sizeof control_path, err);
+    daemon_watch_signals(d);
+    d->server.runs.emptied = daemon_end;
+    d->server.runs.emptied_user = d;
+    if (!failed)
+        failed = daemon_ready(d, control_path, err);
+    if (failed) {
+        pd_log(PD_LOG_ERROR, "%s", err->text);
+        daemon_stop(d);
+    }
+    uv_run(&d->loop, UV_RUN_DEFAULT);
+    if (*d->config->ready_file)
+        unlink(d->config->ready_file);
+    pd_server_close(&d->server);
+    pd_engine_stop(&d->engine);
+    uv_run(&d->loop, UV_RUN_DEFAULT);
+    return failed ? 2 : 0;
+}
+
+/* Every connection and every run takes a descriptor: as many as the system allows. */
+static void daemon_raise_limits(const pd_config *config, pd_server *server) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    rlim_t runs = config->max_runs < files.rlim_cur / 4 ? config->max_runs : files.rlim_cur / 4;
+    rlim_t rest = files.rlim_cur > runs + DAEMON_SPARE_FILES ? files.rlim_cur - runs - DAEMON_SPARE_FILES : 1;
+    server->max_connections = config->max_connections;
+    if (rest >= config->max_connections)
+        return;
+    server->max_connections = (uint32_t)rest;
+    pd_log(PD_LOG_WARNING, "only %llu file descriptors are allowed: at most %u connections instead of %u",
+           (unsigned long long)files.rlim_cur, server->max_connections, config->max_connections);
+}
+
+static void daemon_prepare_process(const pd_config *config) {
+    char threads[16];
+    signal(SIGPIPE, SIG_IGN);
+    pd_log_set_level(config->log_level);
+    snprintf(threads, sizeof threads, "%u", config->encoder_threads);
+    setenv("UV_THREADPOOL_SIZE", threads, 1); /* read by libuv at its first job */
+    /* Large buffers come and go with connections and runs: given back to the system at once. */
+    mallopt(M_MMAP_THRESHOLD, DAEMON_MMAP_BYTES);
+}
+
+int pd_daemon_run(const pd_config *config) {
+    pd_error err = {""};
+    int code = 2;
+    daemon_prepare_process(config);
+    pd_daemon *d = calloc(1, sizeof *d);
+    if (!d || uv_loop_init(&d->loop) != 0) {
+        pd_log(PD_LOG_ERROR, "out of memory");
+        free(d);
+        return 2;
+    }
+    d->config = config;
+    if (pd_engine_start(&d->engine, &d->loop, config, &err) != 0) {
+        pd_log(PD_LOG_ERROR, "%s", err.text);
+    } else if (pd_server_init(&d->server, &d->engine, &err) != 0) {
+        pd_log(PD_LOG_ERROR, "%s", err.text);
+        pd_engine_stop(&d->engine);
+    } else {
+        daemon_raise_limits(config, &d->server);
+        code = daemon_serve(d, &err);
+        if (code == 0 && pd_counted(&d->engine.counters.runs_failed) > d->failed_before_stop)
+            code = 1;
+        pd_log(PD_LOG_INFO, "stopped%s",
+               code == 1 ? "; runs that could not be closed are left as they are" : "");
+    }
+    uv_run(&d->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&d->loop) != 0)
+        pd_log(PD_LOG_ERROR, "the loop was left with open handles");
+    pd_look_free(&d->look);
+    pd_server_free(&d->server);
+    pd_engine_free(&d->engine);
+    free(d->listeners);
+    free(d);
+    return code;
+}

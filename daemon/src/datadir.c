@@ -1,0 +1,172 @@
+#include "datadir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define LOCK_NAME ".photond.lock"
+#define HIDDEN_NAME ".photond"
+#define NEW_SUFFIX ".new"
+
+/* What belongs to a run beside each other. */
+static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc", ".daf",
+                                            ".dafs.zip", ".run.json",     ".0001.photons"};
+
+static int datadir_fail(const char *what, const char *path, pd_error *err) {
+    return pd_error_set(err, "%s: %s: %s", path, what, strerror(errno));
+}
+
+static int datadir_held(pd_datadir *dir, pd_error *err) {
+    char pid[32] = "";
+    ssize_t n = pread(dir->lock_fd, pid, sizeof pid - 1, 0);
+    pid[n > 0 ? (size_t)n : 0] = 0;
+    pid[strcspn(pid, "\n")] = 0;
+    return pd_error_set(
+        err, "%s: another photond (process %s) has this data folder; stop it or use another folder",
+        dir->path, *pid ? pid : "unknown");
+}
+
+/* The lock lives as long as the descriptor: a killed daemon leaves none behind. */
+static int datadir_lock(pd_datadir *dir, pd_error *err) {
+    dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (dir->lock_fd < 0)
+        return datadir_fail("cannot open the lock file " LOCK_NAME, dir->path, err);
+    if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0) {
+        char pid[32];
+        int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+        dir->guarded = true;
+        if (ftruncate(dir->lock_fd, 0) != 0 || pwrite(dir->lock_fd, pid, (size_t)n, 0) != n)
+            pd_log(PD_LOG_WARNING, "%s: the lock file could not be written: %s", dir->path, strerror(errno));
+        return 0;
+    }
+    if (errno == EWOULDBLOCK)
+        return datadir_held(dir, err);
+    if (errno != ENOLCK && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
+        return datadir_fail("cannot lock " LOCK_NAME, dir->path, err);
+    pd_log(PD_LOG_WARNING,
+           "%s: this file system has no locks: nothing keeps a second photond away from the folder",
+           dir->path);
+    return 0;
+}
+
+static bool datadir_is_new_file(const char *name) {
+    size_t n = strspn(name, "0123456789abcdef");
+    return n == 2 * PD_RUN_ID_BYTES && strcmp(name + n, NEW_SUFFIX) == 0;
+}
+
+/* Removes what a daemon that was killed while opening a run left: files that no run ever was told of. */
+static int datadir_clear_new(pd_datadir *dir, unsigned dir_mode, pd_error *err) {
+    if (mkdirat(dir->fd, HIDDEN_NAME, dir_mode) != 0 && errno != EEXIST)
+        return datadir_fail("cannot make the folder " HIDDEN_NAME, dir->path, err);
+    int fd = openat(dir->fd, HIDDEN_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return datadir_fail("cannot open the folder " HIDDEN_NAME, dir->path, err);
+    DIR *entries = fdopendir(fd);
+    if (!entries) {
+        close(fd);
+        return datadir_fail("cannot list the folder " HIDDEN_NAME, dir->path, err);
+    }
+    for (struct dirent *e = readdir(entries); e; e = readdir(entries))
+        if (datadir_is_new_file(e->d_name) && unlinkat(fd, e->d_name, 0) == 0)
+            pd_log(PD_LOG_INFO, "removed %s/" HIDDEN_NAME "/%s, left from an opening that was cut short",
+                   dir->path, e->d_name);
+    closedir(entries);
+    return 0;
+}
+
+int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_error *err) {
+    *dir = (pd_datadir){.fd = -1, .lock_fd = -1};
+    dir->path = strdup(path);
+    if (!dir->path)
+        return pd_error_set(err, "out of memory");
+    for (size_t n = strlen(dir->path); n > 1 && dir->path[n - 1] == '/'; n--)
+        dir->path[n - 1] = 0;
+    if (mkdir(dir->path, dir_mode) == 0)
+        pd_log(PD_LOG_INFO, "made the data folder %s", dir->path);
+    dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = dir->fd < 0 ? datadir_fail("cannot open the data folder", path, err) : 0;
+    if (!failed)
+        failed = datadir_lock(dir, err);
+    if (!failed)
+        failed = datadir_clear_new(dir, dir_mode, err);
+    if (failed)
+        pd_datadir_close(dir);
+    return failed;
+}
+
+void pd_datadir_close(pd_datadir *dir) {
+    if (dir->lock_fd >= 0)
+        close(dir->lock_fd);
+    if (dir->fd >= 0)
+        close(dir->fd);
+    free(dir->path);
+    *dir = (pd_datadir){.fd = -1, .lock_fd = -1};
+}
+
+int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES], char *path, size_t cap) {
+    char hex[2 * PD_RUN_ID_BYTES + 1];
+    for (size_t i = 0; i < PD_RUN_ID_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    int n = snprintf(path, cap, "%s/" HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path, hex);
+    return n > 0 && (size_t)n < cap ? 0 : -1;
+}
+
+bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]) {
+    for (size_t i = 0; i < sizeof file_suffixes / sizeof *file_suffixes; i++) {
+        struct stat there;
+        snprintf(which, PD_FILE_NAME_BYTES, "%s%s", name, file_suffixes[i]);
+        if (fstatat(dir->fd, which, &there, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where renameat2() cannot refuse to replace, a hard link can; where there are no hard links, the lock
+ * on the folder and the check are what is left. */
+static int datadir_publish_without_rename(const pd_datadir *dir, const char *new_path, const char *file) {
+    if (linkat(AT_FDCWD, new_path, dir->fd, file, 0) == 0)
+        return unlink(new_path) == 0 ? 0 : -errno;
+    if (errno == EEXIST)
+        return -EEXIST;
+    struct stat there;
+    if (fstatat(dir->fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0)
+        return -EEXIST;
+    return renameat(AT_FDCWD, new_path, dir->fd, file) == 0 ? 0 : -errno;
+}
+
+int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name) {
+    char file[PD_FILE_NAME_BYTES];
+    snprintf(file, sizeof file, "%s.photons", name);
+    if (renameat2(AT_FDCWD, new_path, dir->fd, file, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
+        return datadir_publish_without_rename(dir, new_path, file);
+    return -errno;
+}
+
+int pd_datadir_sync(const pd_datadir *dir) {
+    while (fsync(dir->fd) != 0) {
+        if (errno == EINTR)
+            continue;
+        /* Some network file systems cannot sync a directory: nothing more can be done there. */
+        return errno == EINVAL || errno == EROFS ? 0 : -errno;
+    }
+    return 0;
+}
+
+uint64_t pd_datadir_free_bytes(const pd_datadir *dir) {
+    struct statvfs room;
+    if (fstatvfs(dir->fd, &room) != 0)
+        return UINT64_MAX;
+    return (uint64_t)room.f_bavail * room.f_frsize;
+}

@@ -1,0 +1,58 @@
+/* The data folder: one daemon at a time, which names are taken, and how a file gets its name.
+ *
+ *   DATA_DIR/NAME.photons ...   what runs leave (file_names below lists all that belongs to a run)
+ *   DATA_DIR/.photond.lock      held while the daemon lives; its text is the daemon's process id
+ *   DATA_DIR/.photond/          files in the making: RUN_ID.new, and the exporter's folder
+ *
+ * Nothing else in the folder is ever touched.
+ * Thread: opened and closed before and after the threads run; the functions on names are called by the
+ * syncer.
+ */
+#ifndef PD_DATADIR_H
+#define PD_DATADIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+enum {
+    PD_RUN_NAME_BYTES = 128,       /* of a run's name, at most */
+    PD_FILE_NAME_BYTES = 128 + 32, /* of a file in the folder, with the NUL */
+    PD_RUN_ID_BYTES = 16
+};
+
+typedef struct pd_datadir {
+    char *path; /* as configured, without a slash at its end */
+    int fd;
+    int lock_fd;
+    bool guarded; /* the lock is held; false where the file system has none */
+} pd_datadir;
+
+/* Opens the folder (making it when only it is missing), takes the lock and clears left-over files in the
+ * making. Returns 0; -1 with err: no such folder, another daemon has it, no right to write. */
+PD_MUST_USE int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_error *err);
+
+/* Gives the lock back. A folder that was not opened (all zero, fds -1) is fine. */
+void pd_datadir_close(pd_datadir *dir);
+
+/* Where a run's file is made, before it has its name: "DATA_DIR/.photond/ID.new". Returns 0, or -1 when
+ * too long. */
+PD_MUST_USE int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES], char *path,
+                                    size_t cap);
+
+/* Whether a file of a run of this name exists. `which` names it. */
+bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]);
+
+/* Gives the file at `new_path` the name NAME.photons, replacing nothing. Returns 0 or a negative errno
+ * (-EEXIST). */
+PD_MUST_USE int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name);
+
+/* Waits until the folder's entries are on the disk. Returns 0 or a negative errno. */
+PD_MUST_USE int pd_datadir_sync(const pd_datadir *dir);
+
+/* Bytes that an unprivileged process can still write; UINT64_MAX when not known. Any thread. */
+uint64_t pd_datadir_free_bytes(const pd_datadir *dir);
+
+#endif

@@ -1,0 +1,44 @@
+/* What the parts of the daemon share: the loop, the ring, the data folder, the exporter, the counters. Made once,
+ * before the first connection. Thread: the loop's, where a part does not say otherwise.
+ */
+#ifndef PD_ENGINE_H
+#define PD_ENGINE_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "config.h"
+#include "counters.h"
+#include "exporter.h"
+#include "inbox.h"
+#include "inbuf.h"
+#include "page.h"
+#include "rate.h"
+#include "volume.h"
+
+typedef struct pd_engine {
+    uv_loop_t *loop;
+    const pd_config *config;
+    pd_counters counters;
+    pd_inbox inbox;
+    pd_ring ring;
+    pd_budget receive; /* memory for long messages */
+    pd_volume *volume;
+    pd_exporter *exporter;
+    int64_t gid; /* group of what is made; -1: left as it is */
+
+    /* Slots or receive memory came free, or a run ended, since those who wait were last looked at. */
+    bool room_came;
+    bool stopping; /* no more opens; runs are being closed */
+} pd_engine;
+
+/* Takes the memory, opens the data folder, starts the threads. Returns 0; -1 with err, and nothing is left. */
+PD_MUST_USE int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, pd_error *err);
+
+/* Ends the threads; no run may be left. The inbox closes with the loop. */
+void pd_engine_stop(pd_engine *engine);
+
+/* Frees the rest, after the loop has run dry. */
+void pd_engine_free(pd_engine *engine);
+
+#endif

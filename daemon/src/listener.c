@@ -1,0 +1,107 @@
+#include "listener.h"
+
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "unix_socket.h"
+
+enum { LISTENER_BACKLOG = 128 };
+
+static void listener_knock(uv_stream_t *stream, int status) {
+    pd_listener *l = stream->data;
+    int failed = status < 0 ? status : pd_connection_accept(l->server, stream);
+    if (failed)
+        pd_log(PD_LOG_ERROR, "a connection could not be accepted: %s", uv_strerror(failed));
+}
+
+static bool address_is_loopback(const struct sockaddr *address) {
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
+}
+
+/* Before the loop runs, so that it may wait. */
+static int address_resolve(const wire_address *address, struct addrinfo **ret, pd_error *err) {
+    char port[8];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    snprintf(port, sizeof port, "%u", address->port);
+    int failed = getaddrinfo(address->host, port, &hints, ret);
+    if (failed)
+        return pd_error_set(err, "the host %s is not known: %s", address->host, gai_strerror(failed));
+    return 0;
+}
+
+static uint16_t listener_bound_port(const pd_listener *l) {
+    struct sockaddr_storage bound;
+    int bytes = sizeof bound;
+    if (uv_tcp_getsockname(&l->uv.tcp, (struct sockaddr *)&bound, &bytes) != 0)
+        return l->address.port;
+    return ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                             : ((struct sockaddr_in *)&bound)->sin_port);
+}
+
+static int listener_bind_tcp(pd_listener *l, pd_error *err) {
+    struct addrinfo *found = NULL;
+    if (address_resolve(&l->address, &found, err) != 0)
+        return -1;
+    int failed = 0;
+    if (!l->server->engine->config->allow_remote && !address_is_loopback(found->ai_addr)) {
+        failed =
+            pd_error_set(err,
+                         "%s is not an address of this machine alone; who may send is not checked yet, so "
+                         "this needs \"allow_remote\": true",
+                         l->address.host);
+    } else {
+        int code = uv_tcp_bind(&l->uv.tcp, found->ai_addr, 0);
+        if (code == 0)
+            code = uv_listen(&l->uv.stream, LISTENER_BACKLOG, listener_knock);
+        if (code)
+            failed = pd_error_set(err, "%s", uv_strerror(code));
+    }
+    freeaddrinfo(found);
+    l->address.port = listener_bound_port(l);
+    return failed;
+}
+
+static int listener_bind_unix(pd_listener *l, pd_error *err) {
+    const pd_engine *engine = l->server->engine;
+    l->unix_fd = pd_unix_listen(l->address.path, engine->config->listen_mode, engine->gid, err);
+    if (l->unix_fd < 0)
+        return -1;
+    int code = uv_pipe_open(&l->uv.pipe, l->unix_fd);
+    if (code == 0)
+        code = uv_listen(&l->uv.stream, LISTENER_BACKLOG, listener_knock);
+    return code ? pd_error_set(err, "%s", uv_strerror(code)) : 0;
+}
+
+int pd_listener_start(pd_listener *l, pd_server *server, const char *address, pd_error *err) {
+    char why[128];
+    int failed;
+    l->server = server;
+    l->unix_fd = -1;
+    if (wire_address_parse(address, &l->address, why, sizeof why) != 0)
+        return pd_error_set(err, "listen address %s: %s", address, why);
+    if (l->address.kind == WIRE_ADDRESS_TCP)
+        uv_tcp_init(server->engine->loop, &l->uv.tcp);
+    else
+        uv_pipe_init(server->engine->loop, &l->uv.pipe, 0);
+    l->uv.handle.data = l;
+    failed = l->address.kind == WIRE_ADDRESS_TCP ? listener_bind_tcp(l, err) : listener_bind_unix(l, err);
+    if (!failed)
+        return 0;
+    pd_error_prefix(err, "listen address %s", address);
+    pd_listener_close(l);
+    return -1;
+}
+
+void pd_listener_close(pd_listener *l) {
+    if (uv_is_closing(&l->uv.handle))
+        return;
+    if (l->unix_fd >= 0)
+        unlink(l->address.path);
+    uv_close(&l->uv.handle, NULL);
+}

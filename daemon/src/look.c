@@ -1,0 +1,296 @@
+#include "look.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "status.h"
+
+enum {
+    LOOK_SAMPLE_MS = 1000,
+    LOOK_REASONS_MAX = 8,
+    LOOK_REASON_BYTES = 256,
+    LOOK_DISK_SLOW_S = 1,
+    LOOK_DISK_STUCK_S = 10
+};
+
+#define NS_PER_S 1e9
+
+/* The arrays behind one status. */
+typedef struct look_views {
+    pd_status status;
+    pd_status_run *runs;
+    pd_status_dataset *datasets;
+    pd_status_connection *connections;
+    char texts[LOOK_REASONS_MAX][LOOK_REASON_BYTES];
+    const char *reasons[LOOK_REASONS_MAX];
+} look_views;
+
+static double look_age(uint64_t since_ns, uint64_t now_ns) {
+    return since_ns ? (double)(now_ns - since_ns) / NS_PER_S : -1;
+}
+
+/* ---- rates ---- */
+
+static void look_sample(uv_timer_t *timer) {
+    pd_look *look = timer->data;
+    const pd_runs *runs = &look->server->runs;
+    const pd_counters *counters = &look->server->engine->counters;
+    uint64_t now = uv_hrtime();
+    pd_rate_sample(&look->photons, now, pd_counted(&counters->photons_received));
+    pd_rate_sample(&look->received, now, pd_counted(&counters->bytes_received));
+    pd_rate_sample(&look->written, now, pd_counted(&counters->bytes_written));
+    for (size_t i = 0; i < runs->n; i++) {
+        pd_rate_sample(&runs->items[i]->photon_rate, now, runs->items[i]->groups[0].items);
+        pd_rate_sample(&runs->items[i]->byte_rate, now, runs->items[i]->received_bytes);
+    }
+}
+
+/* ---- runs ---- */
+
+static const char *look_waits(const pd_server *server, const pd_run *run, const pd_volume_state *disk,
+                              uint64_t now) {
+    bool waits = false;
+    for (const pd_connection *c = server->waiting; c && !waits; c = c->next_waiting)
+        waits = run->events_user == &c->session;
+    if (!waits)
+        return NULL;
+    if (disk->full)
+        return "disk_full";
+    return disk->busy_ns && now - disk->busy_ns > PD_DISK_SLOW_NS ? "disk_slow" : "ring_full";
+}
+
+static void look_datasets(const pd_run *run, pd_status_dataset *out) {
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        const pd_column *column = &run->columns[c];
+        out[c] = (pd_status_dataset){.name = column->dataset.name,
+                                     .type = d7_type_name(column->dataset.type),
+                                     .items = column->items,
+                                     .durable = column->durable_items};
+    }
+}
+
+static void look_run(const pd_server *server, const pd_run *run, const pd_volume_state *disk, uint64_t now,
+                     pd_status_dataset *datasets, pd_status_run *out) {
+    const pd_run_summary *s = &run->summary;
+    uint64_t backlog = 0;
+    for (uint32_t g = 0; s->summary && g < run->n_groups; g++)
+        backlog += run->groups[g].items - s->binned[g];
+    look_datasets(run, datasets);
+    *out = (pd_status_run){
+        .name = run->name,
+        .id = run->id_hex,
+        .state = pd_run_state_name(run),
+        .profile = run->profile,
+        .client = run->client_name,
+        .path = run->path,
+        .waits = look_waits(server, run, disk, now),
+        .failure = run->state == PD_RUN_FAILED ? run->failure.text : NULL,
+        .age_s = look_age(run->opened_ns, now),
+        .photons = run->groups[0].items,
+        .photons_per_s = pd_rate_per_second(&run->photon_rate, now, run->groups[0].items),
+        .bytes_per_s = pd_rate_per_second(&run->byte_rate, now, run->received_bytes),
+        .batches = run->batches,
+        .duplicates = run->duplicates,
+        .received = run->received,
+        .durable = run->durable,
+        .durable_age_s = look_age(run->last_durable_ns, now),
+        .received_bytes = run->received_bytes,
+        .file_bytes = run->file ? pd_file_written(run->file) : 0,
+        .lost_before = run->lost_before,
+        .ring_slots = run->quota.used,
+        .exports = s->exports,
+        .exports_failed = s->exports_failed,
+        .exports_skipped = s->exports_skipped,
+        .summary_backlog = backlog,
+        .last_export_age_s = look_age(s->last_export_ns, now),
+        .last_export_photons = s->last_export_photons,
+        .datasets = datasets,
+        .n_datasets = run->n_columns,
+    };
+}
+
+static int look_runs(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
+    const pd_runs *runs = &server->runs;
+    size_t n_datasets = 0;
+    for (size_t i = 0; i < runs->n; i++)
+        n_datasets += runs->items[i]->n_columns;
+    v->runs = calloc(runs->n + 1, sizeof *v->runs);
+    v->datasets = calloc(n_datasets + 1, sizeof *v->datasets);
+    if (!v->runs || !v->datasets)
+        return -1;
+    pd_status_dataset *at = v->datasets;
+    for (size_t i = 0; i < runs->n; i++) {
+        look_run(server, runs->items[i], disk, now, at, &v->runs[i]);
+        at += runs->items[i]->n_columns;
+    }
+    v->status.runs = v->runs;
+    v->status.n_runs = runs->n;
+    return 0;
+}
+
+/* ---- connections ---- */
+
+static int look_connections(const pd_server *server, uint64_t now, look_views *v) {
+    size_t n = 0;
+    v->connections = calloc(server->n_connections + 1, sizeof *v->connections);
+    if (!v->connections)
+        return -1;
+    for (const pd_connection *c = server->connections; c; c = c->next)
+        v->connections[n++] = (pd_status_connection){
+            .peer = c->peer,
+            .client = c->session.client_name,
+            .software = c->session.software,
+            .instance = c->session.instance,
+            .age_s = look_age(c->opened_ns, now),
+            .silent_s = look_age(c->last_message_ns, now),
+            .silent = pd_connection_silent(c, now),
+            .paused = c->waits_since_ns != 0,
+            .n_runs = (uint32_t)c->session.n_attached,
+            .received_bytes = c->received_bytes,
+        };
+    v->status.connections = v->connections;
+    v->status.n_connections = n;
+    return 0;
+}
+
+/* ---- health ---- */
+
+__attribute__((format(printf, 3, 4))) static void look_reason(look_views *v, pd_health health,
+                                                              const char *format, ...) {
+    va_list arguments;
+    size_t n = v->status.n_reasons;
+    if (health > v->status.health)
+        v->status.health = health;
+    if (n == LOOK_REASONS_MAX)
+        return;
+    va_start(arguments, format);
+    vsnprintf(v->texts[n], LOOK_REASON_BYTES, format, arguments);
+    va_end(arguments);
+    v->reasons[n] = v->texts[n];
+    v->status.n_reasons++;
+}
+
+static void look_failures(const pd_server *server, look_views *v) {
+    for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
+        if (past->failed)
+            look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", past->name, past->failure);
+    for (size_t i = 0; i < server->runs.n; i++) {
+        const pd_run *run = server->runs.items[i];
+        if (run->state == PD_RUN_FAILED)
+            look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", run->name, run->failure.text);
+        else if (run->summary.last_failed)
+            look_reason(v, PD_HEALTH_DEGRADED, "run %s: the last export failed", run->name);
+    }
+}
+
+static void look_health(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
+    double busy_s = disk->busy_ns ? look_age(disk->busy_ns, now) : 0;
+    if (disk->full)
+        look_reason(v, PD_HEALTH_DEGRADED, "the disk is full: waiting for room");
+    else if (busy_s > LOOK_DISK_STUCK_S)
+        look_reason(v, PD_HEALTH_NOT_OK, "the disk has not answered for %.0f s", busy_s);
+    else if (busy_s > LOOK_DISK_SLOW_S)
+        look_reason(v, PD_HEALTH_DEGRADED, "the disk has not answered for %.1f s", busy_s);
+    look_failures(server, v);
+    for (const pd_connection *c = server->connections; c; c = c->next) {
+        if (pd_connection_silent(c, now))
+            look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been silent for %.0f s", c->session.client_name,
+                        c->peer, look_age(c->last_message_ns, now));
+        else if (c->told_paused && c->waits_since_ns)
+            look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been held back for %.1f s",
+                        c->session.client_name, c->peer, look_age(c->waits_since_ns, now));
+    }
+    v->status.reasons = v->reasons;
+}
+
+/* ---- all of it ---- */
+
+static void look_counters(const pd_counters *from, pd_status_counters *to) {
+#define LOOK_COUNTER(name, text) to->name = pd_counted(&from->name);
+    PD_COUNTER_MAP(LOOK_COUNTER)
+#undef LOOK_COUNTER
+    to->log_lines_lost = pd_log_lost();
+}
+
+static void look_fill(const pd_look *look, const pd_volume_state *disk, uint64_t now, pd_status *status) {
+    const pd_server *server = look->server;
+    const pd_engine *engine = server->engine;
+    const pd_ring *ring = &engine->ring;
+    status->version = PHOTOND_VERSION;
+    status->data_dir = pd_volume_datadir(engine->volume)->path;
+    status->listen = look->listen;
+    status->n_listen = look->n_listen;
+    status->pid = getpid();
+    status->uptime_s = look_age(look->started_ns, now);
+    status->stopping = engine->stopping;
+    status->ring_slots = ring->n_slots;
+    status->ring_used = ring->n_slots - ring->n_free;
+    status->ring_high_water = ring->high_water;
+    status->ring_slot_bytes = (uint32_t)ring->slot_bytes;
+    status->ring_reserved = ring->n_reserved;
+    status->stalled = (uint32_t)server->n_waiting;
+    status->disk_free_bytes = disk->free_bytes;
+    status->disk_full = disk->full;
+    look_counters(&engine->counters, &status->counters);
+    const pd_status_counters *c = &status->counters;
+    status->photons_per_s = pd_rate_per_second(&look->photons, now, c->photons_received);
+    status->bytes_per_s = pd_rate_per_second(&look->received, now, c->bytes_received);
+    status->written_per_s = pd_rate_per_second(&look->written, now, c->bytes_written);
+}
+
+json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
+    (void)request;
+    const pd_look *look = user;
+    uint64_t now = uv_hrtime();
+    pd_volume_state disk = pd_volume_look(look->server->engine->volume);
+    look_views v;
+    memset(&v, 0, sizeof v);
+    look_fill(look, &disk, now, &v.status);
+    json_t *json = NULL;
+    if (look_runs(look->server, &disk, now, &v) == 0 && look_connections(look->server, now, &v) == 0) {
+        look_health(look->server, &disk, now, &v);
+        json = pd_status_json(&v.status);
+    }
+    free(v.runs);
+    free(v.datasets);
+    free(v.connections);
+    if (!json)
+        pd_error_set(err, "out of memory");
+    return json;
+}
+
+const char **pd_look_listen(pd_look *look, const pd_listener *listeners, size_t n) {
+    look->listen_texts = calloc(n + 1, sizeof *look->listen_texts);
+    look->listen = calloc(n + 1, sizeof *look->listen);
+    if (!look->listen_texts || !look->listen)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        look->listen[i] = wire_address_text(&listeners[i].address, look->listen_texts[i]);
+    look->n_listen = n;
+    return look->listen;
+}
+
+void pd_look_init(pd_look *look, pd_server *server) {
+    memset(look, 0, sizeof *look);
+    look->server = server;
+    look->started_ns = uv_hrtime();
+    pd_rate_init(&look->photons);
+    pd_rate_init(&look->received);
+    pd_rate_init(&look->written);
+    uv_timer_init(server->engine->loop, &look->timer);
+    look->timer.data = look;
+    uv_timer_start(&look->timer, look_sample, LOOK_SAMPLE_MS, LOOK_SAMPLE_MS);
+}
+
+void pd_look_close(pd_look *look) {
+    uv_close((uv_handle_t *)&look->timer, NULL);
+}
+
+void pd_look_free(pd_look *look) {
+    free(look->listen_texts);
+    free(look->listen);
+}

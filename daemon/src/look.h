@@ -1,0 +1,37 @@
+/* What `photonctl status` sees: views of everything, filled in when somebody asks, and the rates, sampled once a
+ * second while a run is open. Thread: the loop's.
+ */
+#ifndef PD_LOOK_H
+#define PD_LOOK_H
+
+#include <jansson.h>
+
+#include "error.h"
+#include "listener.h"
+#include "rate.h"
+#include "server.h"
+#include "wire/address.h"
+
+typedef struct pd_look {
+    pd_server *server;
+    uint64_t started_ns;
+    uv_timer_t timer;
+    pd_rate photons, received, written;
+    char (*listen_texts)[WIRE_ADDRESS_TEXT_BYTES]; /* [n_listen] */
+    const char **listen;
+    size_t n_listen;
+} pd_look;
+
+void pd_look_init(pd_look *look, pd_server *server);
+
+/* The addresses as bound, as texts that live as long as the look. NULL when out of memory. */
+const char **pd_look_listen(pd_look *look, const pd_listener *listeners, size_t n);
+
+/* The control command "status"; `user` is the pd_look. */
+json_t *pd_look_status(void *user, const json_t *request, pd_error *err);
+
+/* Closes the timer. */
+void pd_look_close(pd_look *look);
+void pd_look_free(pd_look *look);
+
+#endif

@@ -1,0 +1,221 @@
+#include "run.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+static const char *const run_state_names[PD_RUN_STATES] = {"opening", "running", "draining",
+                                                           "closing", "failed",  "ended"};
+
+/* Bit n of row s: state s may move to state n. */
+static const uint8_t run_moves[PD_RUN_STATES] = {
+    [PD_RUN_OPENING] = 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED,
+    [PD_RUN_RUNNING] = 1u << PD_RUN_DRAINING | 1u << PD_RUN_FAILED,
+    [PD_RUN_DRAINING] = 1u << PD_RUN_CLOSING | 1u << PD_RUN_FAILED,
+    [PD_RUN_CLOSING] = 1u << PD_RUN_ENDED | 1u << PD_RUN_FAILED,
+    [PD_RUN_FAILED] = 1u << PD_RUN_ENDED,
+    [PD_RUN_ENDED] = 0,
+};
+
+static void run_move(pd_run *run, pd_run_state to) {
+    bool allowed = to < PD_RUN_STATES && (run_moves[run->state] & 1u << to);
+    assert(allowed);
+    (void)allowed;
+    run->state = to;
+}
+
+const char *pd_run_state_name(const pd_run *run) {
+    return run->state == PD_RUN_RUNNING && !run->events ? "detached" : run_state_names[run->state];
+}
+
+/* ---- the order to the volume ---- */
+
+void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready) {
+    order->task = task;
+    order->ready = ready;
+    pd_list_push(&run->order, &order->link);
+}
+
+static void run_submit(pd_run *run, pd_task *task) {
+    task->file = run->file;
+    task->result = 0;
+    run->n_at_volume++;
+    pd_volume_submit(run->engine->volume, task);
+}
+
+void pd_run__flush(pd_run *run) {
+    while (run->order.first) {
+        pd_order *next = pd_container_of(run->order.first, pd_order, link);
+        if (!next->ready)
+            return;
+        pd_list_pop(&run->order);
+        if (next->task->kind == PD_TASK_PAGE)
+            pd_slot_move(&pd_container_of(next, pd_page, order)->slot, PD_SLOT_WRITING);
+        else if (next->task->kind == PD_TASK_CLOSE)
+            run_move(run, PD_RUN_CLOSING);
+        run_submit(run, next->task);
+    }
+}
+
+void pd_run__back(pd_run *run, const pd_task *task) {
+    assert(run->n_at_volume > 0);
+    run->n_at_volume--;
+    if (task->result != 0)
+        pd_run__fail(run, pd_file_failure(task->file));
+}
+
+/* ---- the end ---- */
+
+static void run_handle_closed(uv_handle_t *handle) {
+    pd_run *run = handle->data;
+    if (--run->n_handles == 0)
+        pd_run__free(run);
+}
+
+/* Whoever listens is told, the promise on the ring is taken back; the memory goes with the last handle. */
+static void run_end(pd_run *run) {
+    run_move(run, PD_RUN_ENDED);
+    pd_run_summary_release(run);
+    pd_ring_unreserve(&run->engine->ring, &run->quota);
+    run->engine->room_came = true;
+    if (run->events)
+        run->events->ended(run->events_user, run);
+    run->ended(run->ended_user, run);
+    uv_close((uv_handle_t *)&run->sync_timer, run_handle_closed);
+    uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
+    uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
+}
+
+static void run_closed(pd_run *run) {
+    pd_count(&run->engine->counters.runs_closed, 1);
+    pd_log(PD_LOG_INFO, "run %s: closed: %" PRIu64 " batches, %" PRIu64 " items of %s%s%s", run->name,
+           run->batches, run->groups[0].items, run->groups[0].name, run->end_reason ? "; " : "",
+           run->end_reason ? run->end_reason : "");
+    run_end(run);
+}
+
+static void run_dropped(pd_event *event) {
+    pd_run *run = pd_container_of(event, pd_run, drop.event);
+    run->file = NULL;
+    run->n_at_volume--;
+    pd_run__progress(run);
+}
+
+void pd_run__progress(pd_run *run) {
+    bool over = run->state == PD_RUN_FAILED || (run->state == PD_RUN_CLOSING && run->close_done);
+    if (!over || run->n_encoding > 0 || run->n_at_volume > 0 || !pd_run_summary_idle(run))
+        return;
+    if (run->file) {
+        run->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
+        run_submit(run, &run->drop);
+    } else if (run->state == PD_RUN_FAILED) {
+        run_end(run);
+    } else {
+        run_closed(run);
+    }
+}
+
+void pd_run__fail(pd_run *run, const char *text) {
+    if (run->state == PD_RUN_FAILED || run->state == PD_RUN_ENDED)
+        return;
+    bool was_open = run->state != PD_RUN_OPENING;
+    pd_error_set(&run->failure, "%s", text);
+    run_move(run, PD_RUN_FAILED);
+    uv_timer_stop(&run->sync_timer);
+    uv_timer_stop(&run->resume_timer);
+    uv_timer_stop(&run->summary.timer);
+    if (was_open) {
+        pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
+        pd_count(&run->engine->counters.runs_failed, 1);
+        pd_count(&run->engine->counters.photons_discarded,
+                 run->groups[0].items - run->columns[0].durable_items);
+        pd_run__give_up(run);
+    }
+    if (run->events)
+        run->events->failed(run->events_user, run);
+    run->events = NULL;
+}
+
+/* ---- life ---- */
+
+void pd_run__opened(pd_run *run, const pd_open_task *open) {
+    run->n_at_volume--;
+    run->open_outcome = open->outcome;
+    if (open->outcome != PD_OPEN_DONE) {
+        pd_run__fail(run, open->why.text);
+        pd_run__progress(run);
+        return;
+    }
+    run->file = open->task.file;
+    snprintf(run->name, sizeof run->name, "%s", open->given_name);
+    snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->engine->volume)->path,
+             run->name);
+    run_move(run, PD_RUN_RUNNING);
+    pd_count(&run->engine->counters.runs_opened, 1);
+    pd_log(PD_LOG_INFO, "run %s: opened by %s, %u datasets, batches of up to %" PRIu64 " bytes", run->name,
+           run->client_name, run->n_columns, run->batch_bytes);
+    pd_run_summary_start(run);
+    if (run->events)
+        run->events->opened(run->events_user, run);
+    if (run->close_when_open)
+        pd_run_close(run, run->end_reason);
+}
+
+static void run_close_back(pd_event *event) {
+    pd_run *run = pd_container_of(event, pd_run, close.task.event);
+    pd_run__back(run, &run->close.task);
+    if (run->state == PD_RUN_CLOSING) {
+        run->close_done = true;
+        pd_run__all_durable(run);
+    }
+    pd_run__progress(run);
+}
+
+void pd_run_close(pd_run *run, const char *reason) {
+    if (run->state != PD_RUN_OPENING && run->state != PD_RUN_RUNNING)
+        return;
+    run->end_reason = reason;
+    if (run->state == PD_RUN_OPENING) {
+        run->close_when_open = true;
+        return;
+    }
+    run_move(run, PD_RUN_DRAINING);
+    uv_timer_stop(&run->sync_timer);
+    uv_timer_stop(&run->resume_timer);
+    pd_run__seal_all(run);
+    pd_run__last_attributes(run);
+    run->close.task = (pd_task){.event.happened = run_close_back, .kind = PD_TASK_CLOSE};
+    run->close.sequence = run->received;
+    pd_run__order(run, &run->close_order, &run->close.task, true);
+    pd_run_summary_finish(run);
+    pd_run__flush(run);
+}
+
+static void run_resume_over(uv_timer_t *timer) {
+    pd_run_close(timer->data, "its producer did not come back");
+}
+
+void pd_run_attach(pd_run *run, const pd_run_events *events, void *user) {
+    run->events = events;
+    run->events_user = user;
+    uv_timer_stop(&run->resume_timer);
+}
+
+void pd_run_detach(pd_run *run) {
+    run->events = NULL;
+    run->events_user = NULL;
+    if (run->state != PD_RUN_OPENING && run->state != PD_RUN_RUNNING)
+        return;
+    uv_timer_start(&run->resume_timer, run_resume_over, run->engine->config->resume_timeout_ms, 0);
+}
+
+void pd_run_alive(pd_run *run, bool known, int64_t ticks) {
+    if (run->state != PD_RUN_RUNNING || !known)
+        return;
+    run->summary.instrument_time_known = true;
+    run->summary.instrument_time = ticks;
+}

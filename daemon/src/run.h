@@ -1,0 +1,255 @@
+/* A run: events of one producer on their way into one file.
+ *
+ *   opening --> running --> draining --> closing --> ended
+ *      \           \            \           \          ^
+ *       \___________\____________\___________\_ failed /
+ *
+ *   opening   the file is being made; nothing is taken yet
+ *   running   batches are taken; with or without a connection (detached)
+ *   draining  no more is taken; what is there is on its way to the writer
+ *   closing   the writer has it all: index, epilogue, syncs; the last export
+ *   failed    the file failed; what is under way comes back, then the file is dropped as it is
+ *   ended     told, forgotten and freed
+ *
+ * Order. Pages are encoded in any order and written in the order in which they filled. Attributes, marks and the
+ * close stand in the same order, so a mark S reaches the writer behind exactly the pages that S needs.
+ *
+ * Durable. S is durable when all its items are in whole pages that are synced. A page that is still filling therefore
+ * holds S back to before the batch that brought its first item, until the run is closed.
+ *
+ * Thread: the loop's. run.c: life; run_open.c: how it is made; run_data.c: batches and pages; run_attributes.c;
+ * run_mark.c: what is durable; run_summary.c: the summary's chain of jobs and the exports.
+ */
+#ifndef PD_RUN_H
+#define PD_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "engine.h"
+#include "page.h"
+#include "run_summary.h"
+#include "wire/batch.h"
+
+enum { PD_INSTANCE_BYTES = 128, PD_CLIENT_NAME_BYTES = 128 };
+
+typedef enum pd_run_state {
+    PD_RUN_OPENING = 0,
+    PD_RUN_RUNNING,
+    PD_RUN_DRAINING,
+    PD_RUN_CLOSING,
+    PD_RUN_FAILED,
+    PD_RUN_ENDED,
+    PD_RUN_STATES
+} pd_run_state;
+
+/* Datasets of equal length. */
+typedef struct pd_group {
+    const char *name;
+    uint32_t n_columns;
+    uint32_t *columns;   /* [n_columns] datasets, in order */
+    uint32_t item_bytes; /* of one item of all columns */
+    uint64_t items;      /* received */
+} pd_group;
+
+/* A dataset and its pages. */
+typedef struct pd_column {
+    pd_dataset dataset; /* strings are the run's */
+    uint32_t group;
+    uint32_t item_bytes;
+    uint32_t page_items;
+    uint64_t items;         /* received */
+    uint64_t marked_items;  /* in whole pages before the last mark */
+    uint64_t durable_items; /* known to be readable from the file after a crash */
+    pd_page *filling;       /* NULL: none */
+    pd_page *held_first;    /* pages that the summary still needs, oldest first */
+    pd_page *held_last;
+} pd_column;
+
+/* What a client asked for, checked. Everything is borrowed for pd_run_create(). */
+typedef struct pd_run_spec {
+    uint8_t id[PD_RUN_ID_BYTES];
+    const char *name;
+    bool counter;
+    const char *profile; /* "" when the datasets were given */
+    const char *instance;
+    const char *client_name;
+    const pd_dataset *datasets;
+    size_t n_datasets;
+    const pd_attribute *attributes; /* those of the client and of the profile */
+    size_t n_attributes;
+    pd_time_base time_base;
+    uint64_t start_utc_ns; /* 0: not told */
+    uint64_t start_uncertainty_ns;
+    double laser_period_ps; /* 0: not told */
+    pd_summary_options summary;
+    uint64_t export_interval_ms;
+} pd_run_spec;
+
+/* Why something was refused. */
+typedef struct pd_refusal {
+    int code;          /* PHOTON__ERROR_CODE__... */
+    uint64_t sequence; /* of the message, or the one expected */
+    char field[96];    /* path of the field at fault; empty where none applies */
+    char text[256];
+} pd_refusal;
+
+/* Fills it (sequence 0). Returns -1. */
+int pd_refuse(pd_refusal *why, int code, const char *field, const char *text);
+
+typedef struct pd_run pd_run;
+
+/* How a run tells the connection that it is attached to what happens. */
+typedef struct pd_run_events {
+    void (*opened)(void *user, pd_run *run);  /* running now */
+    void (*durable)(void *user, pd_run *run); /* run->durable has moved */
+    void (*failed)(void *user, pd_run *run);  /* run->failure says why; nothing more is told */
+    void (*ended)(void *user, pd_run *run);   /* closed; nothing more is told */
+} pd_run_events;
+
+/* And whoever keeps the runs: it has ended, and is freed after this. */
+typedef void pd_run_ended(void *user, pd_run *run);
+
+struct pd_run {
+    pd_engine *engine;
+    pd_run_state state;
+    uint8_t id[PD_RUN_ID_BYTES];
+    char id_hex[2 * PD_RUN_ID_BYTES + 1];
+    char name[PD_RUN_NAME_BYTES + 1]; /* the one it got, once it is open */
+    char instance[PD_INSTANCE_BYTES + 1];
+    char client_name[PD_CLIENT_NAME_BYTES + 1];
+    char *profile;
+    char *path; /* [path_bytes] of the file; empty until it is open */
+    size_t path_bytes;
+    char *texts; /* what the columns and groups point to */
+
+    pd_group *groups; /* [n_groups] in the order of their first dataset */
+    uint32_t n_groups;
+    pd_column *columns; /* [n_columns] */
+    uint32_t n_columns;
+
+    pd_quota quota;
+    uint64_t batch_bytes; /* column bytes of one batch, at most */
+
+    uint64_t received; /* sequence number of the last message taken */
+    uint64_t durable;
+    uint64_t last_durable_ns; /* when that moved; 0: never */
+
+    /* On the way to the file. */
+    pd_list order;
+    uint32_t n_encoding;  /* pages in the pool */
+    uint32_t n_at_volume; /* tasks that are not back */
+    pd_file *file;
+    pd_open_outcome open_outcome; /* once it is not opening any more */
+    bool close_when_open;
+    pd_close_task close;
+    pd_order close_order;
+    bool close_done;
+    pd_task drop;
+
+    /* Marks (run_mark.c). */
+    pd_mark_task mark;
+    pd_order mark_order;
+    bool mark_out;
+    bool dirty; /* something was taken since the last mark was made */
+    uint64_t marked;
+    uv_timer_t sync_timer;
+
+    pd_run_summary summary;
+
+    const pd_run_events *events; /* of the attached connection; NULL: none */
+    void *events_user;
+    pd_run_ended *ended;
+    void *ended_user;
+    uv_timer_t resume_timer; /* runs while detached */
+
+    const char *end_reason; /* static; why it was closed, when the client did not ask; NULL: it did */
+    pd_error failure;       /* of a failed run */
+    uint32_t n_handles;     /* of libuv, not closed yet */
+    uint64_t export_interval_ms;
+
+    /* For people. */
+    uint64_t opened_ns;
+    uint64_t batches, duplicates, lost_before, received_bytes, attribute_bytes;
+    pd_rate photon_rate, byte_rate;
+};
+
+/* Reserves the room, makes the summary and asks for the file. The run is opening then, and ended() will be called in
+ * any case.
+ *  Returns  0; -1 with why (NO_ROOM): there is no run */
+PD_MUST_USE int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
+                              void *ended_user, pd_refusal *why);
+
+/* Who is told from now on. A run with nobody is closed after the configuration's resume time. */
+void pd_run_attach(pd_run *run, const pd_run_events *events, void *user);
+void pd_run_detach(pd_run *run);
+
+typedef enum pd_taken {
+    PD_TAKEN,     /* in the ring */
+    PD_DUPLICATE, /* it was there: acknowledge again */
+    PD_NO_ROOM,   /* not now: ask again when engine->room_came; nothing was changed */
+    PD_REFUSED    /* see why */
+} pd_taken;
+
+/* Takes a batch whole, or not at all. The run must be running. */
+pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why);
+
+/* Takes sequenced attributes, whole or not at all; strings are copied. Never PD_NO_ROOM. */
+pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
+                           pd_refusal *why);
+
+/* Why a client may not set this attribute; NULL when it may. Static text. */
+const char *pd_attribute_fault(const pd_config *config, const pd_attribute *attribute);
+
+/* "No photons, but alive": `ticks` of the instrument's clock when `known`. */
+void pd_run_alive(pd_run *run, bool known, int64_t ticks);
+
+/* Closes a running run; `reason` is NULL when the client asked. Without effect in other states, but an opening run is
+ * closed as soon as it is open. */
+void pd_run_close(pd_run *run, const char *reason);
+
+/* Bytes of batches that could be taken now. */
+uint64_t pd_run_credit(const pd_run *run);
+
+/* "opening", "running", "detached", "draining", "closing", "failed", "ended". */
+const char *pd_run_state_name(const pd_run *run);
+
+/* ---- between the files of the run ---- */
+
+/* Sequenced attributes on their way to the file and to the summary. */
+typedef struct pd_run_attributes_item {
+    pd_run *run;
+    pd_order order;
+    pd_attributes_task task;
+    pd_link summary_link;
+    unsigned holders;
+} pd_run_attributes_item;
+
+/* run.c */
+void pd_run__opened(pd_run *run, const pd_open_task *open); /* the file is there, or it is not */
+void pd_run__fail(pd_run *run, const char *text);
+void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready); /* gives it its place */
+void pd_run__flush(pd_run *run);                     /* sends on what is ready and at its turn */
+void pd_run__progress(pd_run *run);                  /* something came back: can the run go a step on? */
+void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run fails with it */
+
+/* run_open.c */
+void pd_run__free(pd_run *run);
+
+/* run_data.c */
+void pd_run__seal_all(pd_run *run); /* whatever is filling becomes a short page */
+void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes that the loop holds */
+void pd_run__release(pd_run *run, pd_page *page);
+pd_taken pd_run__sequence(pd_run *run, uint64_t sequence, pd_refusal *why); /* is it the next one? */
+
+/* run_attributes.c */
+void pd_run__attributes_release(pd_run_attributes_item *item);
+void pd_run__last_attributes(pd_run *run); /* those that the daemon writes at the end */
+
+/* run_mark.c */
+void pd_run__mark_start(pd_run *run);
+void pd_run__mark_dirty(pd_run *run);
+void pd_run__all_durable(pd_run *run); /* the file is closed */
+
+#endif

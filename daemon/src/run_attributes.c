@@ -1,0 +1,115 @@
+/* Attributes that come during a run: sequenced like batches, durable once an Index entry of the file holds them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ingest.pb-c.h"
+#include "run.h"
+#include "wire/names.h"
+
+void pd_run__attributes_release(pd_run_attributes_item *item) {
+    if (--item->holders == 0)
+        free(item);
+}
+
+static void attributes_back(pd_event *event) {
+    pd_run_attributes_item *item = pd_container_of(event, pd_run_attributes_item, task.task.event);
+    pd_run *run = item->run;
+    pd_run__back(run, &item->task.task);
+    pd_run__attributes_release(item);
+    pd_run__progress(run);
+}
+
+static size_t attributes_bytes(const pd_attribute *attributes, size_t n) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(attributes[i].key) + strlen(attributes[i].value) + 2;
+    return bytes;
+}
+
+/* One block: the item, the array, the texts. */
+static pd_run_attributes_item *attributes_copy(const pd_attribute *attributes, size_t n) {
+    pd_run_attributes_item *item =
+        malloc(sizeof *item + n * sizeof *attributes + attributes_bytes(attributes, n));
+    if (!item)
+        return NULL;
+    memset(item, 0, sizeof *item);
+    pd_attribute *copies = (pd_attribute *)(item + 1);
+    char *text = (char *)(copies + n);
+    for (size_t i = 0; i < n; i++) {
+        copies[i].key = text;
+        text = stpcpy(text, attributes[i].key) + 1;
+        copies[i].value = text;
+        text = stpcpy(text, attributes[i].value) + 1;
+    }
+    item->task.attributes = copies;
+    item->task.n = n;
+    return item;
+}
+
+static void attributes_queue(pd_run *run, pd_run_attributes_item *item, uint64_t sequence) {
+    item->run = run;
+    item->holders = 1;
+    item->task.task = (pd_task){.event.happened = attributes_back, .kind = PD_TASK_ATTRIBUTES};
+    item->task.sequence = sequence;
+    if (run->summary.summary) {
+        item->holders++;
+        pd_list_push(&run->summary.attributes, &item->summary_link);
+        run->summary.changed = true;
+    }
+    pd_run__order(run, &item->order, &item->task.task, true);
+}
+
+static pd_taken attributes_refuse(pd_refusal *why, int code, uint64_t sequence, size_t i, const char *text) {
+    why->code = code;
+    why->sequence = sequence;
+    snprintf(why->field, sizeof why->field, "attributes.attributes[%zu]", i);
+    snprintf(why->text, sizeof why->text, "%s", text);
+    return PD_REFUSED;
+}
+
+pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
+                           pd_refusal *why) {
+    pd_taken taken = pd_run__sequence(run, sequence, why);
+    if (taken != PD_TAKEN)
+        return taken;
+    for (size_t i = 0; i < n; i++) {
+        const char *fault = pd_attribute_fault(run->engine->config, &attributes[i]);
+        if (fault)
+            return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_ATTRIBUTE, sequence, i, fault);
+    }
+    size_t bytes = attributes_bytes(attributes, n);
+    if (run->attribute_bytes + bytes > run->engine->config->max_run_attribute_bytes)
+        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, sequence, 0,
+                                 "the run's attributes would be larger than is allowed");
+    pd_run_attributes_item *item = attributes_copy(attributes, n);
+    if (!item)
+        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, sequence, 0, "out of memory");
+    run->attribute_bytes += bytes;
+    run->received = sequence;
+    attributes_queue(run, item, sequence);
+    pd_run__mark_dirty(run);
+    pd_run__flush(run);
+    return PD_TAKEN;
+}
+
+void pd_run__last_attributes(pd_run *run) {
+    if (run->lost_before == 0)
+        return;
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, run->lost_before);
+    pd_run_attributes_item *item = attributes_copy(&(pd_attribute){"photond.lost_before", text}, 1);
+    if (item)
+        attributes_queue(run, item, run->received);
+}
+
+const char *pd_attribute_fault(const pd_config *config, const pd_attribute *attribute) {
+    if (strlen(attribute->key) + strlen(attribute->value) > config->max_attribute_bytes)
+        return "key and value are longer than Limits.attribute_bytes";
+    if (strncmp(attribute->key, "photond.", 8) == 0)
+        return "keys that begin with photond. are the daemon's own";
+    if (strcmp(attribute->key, D7_MARKER_KEY) == 0)
+        return "this key is the file format's own";
+    return wire_attribute_fault(attribute->key, attribute->value);
+}

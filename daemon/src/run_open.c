@@ -1,0 +1,324 @@
+/* How a run is made: its datasets and groups, its share of the ring, its summary, and the order for its file. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ingest.pb-c.h"
+#include "run.h"
+
+enum {
+    ROOM_BATCHES = 2,   /* that a quota holds beside the pages being filled */
+    ROOM_SHARE = 16,    /* a run is promised at most this part of the ring ... */
+    ROOM_PAGES_MIN = 4, /* ... but never less than batches of so many pages need */
+    OWN_ATTRIBUTES = 5  /* that the daemon adds at most */
+};
+
+/* The order for the file, with copies of what the volume reads. */
+typedef struct open_request {
+    pd_open_task open;
+    pd_run *run;
+    char *name;
+    d7_dataset *datasets;
+    d7_attribute *attributes;
+    char *texts;
+} open_request;
+
+int pd_refuse(pd_refusal *why, int code, const char *field, const char *text) {
+    why->code = code;
+    why->sequence = 0;
+    snprintf(why->field, sizeof why->field, "%s", field);
+    snprintf(why->text, sizeof why->text, "%s", text);
+    return -1;
+}
+
+/* ---- room ---- */
+
+/* Slots for `pages` pages of column bytes a batch: every dataset may have one page filling and begin one more with
+ * each batch. */
+static uint32_t room_slots(uint32_t pages, uint32_t n_columns) {
+    return ROOM_BATCHES * pages + 2 * n_columns;
+}
+
+static int run_reserve(pd_run *run, pd_refusal *why) {
+    pd_ring *ring = &run->engine->ring;
+    uint64_t batch_bytes = run->engine->config->batch_bytes;
+    uint32_t want = room_slots((uint32_t)((batch_bytes + PD_PAGE_BYTES - 1) / PD_PAGE_BYTES), run->n_columns);
+    uint32_t least = room_slots(ROOM_PAGES_MIN, run->n_columns);
+    uint32_t unreserved = pd_ring_unreserved(ring);
+    uint32_t share = ring->n_slots / ROOM_SHARE;
+    if (share > unreserved / 2)
+        share = unreserved / 2;
+    if (share < least)
+        share = least;
+    uint32_t slots = want < share ? want : share;
+    if (pd_ring_reserve(ring, &run->quota, slots) != 0) {
+        pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "");
+        snprintf(why->text, sizeof why->text,
+                 "the ring has no room for another run: %u page slots are needed, %u of %u are not promised",
+                 slots, unreserved, ring->n_slots);
+        return -1;
+    }
+    uint64_t fits = (uint64_t)((slots - 2 * run->n_columns) / ROOM_BATCHES) * PD_PAGE_BYTES;
+    run->batch_bytes = fits < batch_bytes ? fits : batch_bytes;
+    return 0;
+}
+
+/* ---- datasets and groups ---- */
+
+static char *text_copy(char **at, const char *text) {
+    char *copy = *at;
+    *at = stpcpy(copy, text ? text : "") + 1;
+    return copy;
+}
+
+static const char *dataset_group(const pd_dataset *dataset) {
+    return dataset->group && *dataset->group ? dataset->group : dataset->name;
+}
+
+static int run_copy_datasets(pd_run *run, const pd_run_spec *spec) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < spec->n_datasets; i++) {
+        const pd_dataset *d = &spec->datasets[i];
+        bytes += strlen(d->name) + strlen(dataset_group(d)) + (d->unit ? strlen(d->unit) : 0) + 3;
+    }
+    run->n_columns = (uint32_t)spec->n_datasets;
+    run->columns = calloc(run->n_columns, sizeof *run->columns);
+    run->texts = malloc(bytes);
+    if (!run->columns || !run->texts)
+        return -1;
+    char *at = run->texts;
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        const pd_dataset *d = &spec->datasets[c];
+        run->columns[c].dataset = *d;
+        run->columns[c].dataset.name = text_copy(&at, d->name);
+        run->columns[c].dataset.group = text_copy(&at, dataset_group(d));
+        run->columns[c].dataset.unit = text_copy(&at, d->unit);
+        run->columns[c].item_bytes = (uint32_t)d7_type_size(d->type);
+        run->columns[c].page_items = (uint32_t)d7_items_per_page(d->type, PD_PAGE_BYTES);
+    }
+    return 0;
+}
+
+static uint32_t run_find_group(const pd_run *run, const char *name) {
+    uint32_t g = 0;
+    while (g < run->n_groups && strcmp(run->groups[g].name, name) != 0)
+        g++;
+    return g;
+}
+
+/* Groups in the order of their first dataset. */
+static int run_make_groups(pd_run *run) {
+    run->groups = calloc(run->n_columns, sizeof *run->groups);
+    if (!run->groups)
+        return -1;
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        pd_column *column = &run->columns[c];
+        column->group = run_find_group(run, column->dataset.group);
+        pd_group *group = &run->groups[column->group];
+        if (column->group == run->n_groups) {
+            run->n_groups++;
+            group->name = column->dataset.group;
+        }
+        uint32_t *columns = realloc(group->columns, (group->n_columns + 1) * sizeof *columns);
+        if (!columns)
+            return -1;
+        group->columns = columns;
+        group->columns[group->n_columns++] = c;
+        group->item_bytes += column->item_bytes;
+    }
+    return 0;
+}
+
+/* ---- what the daemon writes down about the run ---- */
+
+static char *json_text(json_t *json) {
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    return text;
+}
+
+/* What the file format has no place for: groups, roles, units. */
+static char *datasets_json(const pd_run *run) {
+    json_t *list = json_array();
+    for (uint32_t c = 0; list && c < run->n_columns; c++) {
+        const pd_dataset *d = &run->columns[c].dataset;
+        json_t *one =
+            json_pack("{s:s, s:s, s:s}", "name", d->name, "group", d->group, "role", pd_role_name(d->role));
+        if (one && *d->unit)
+            json_object_set_new(one, "unit", json_string(d->unit));
+        if (one && d->scale != 0)
+            json_object_set_new(one, "scale", json_real(d->scale));
+        json_array_append_new(list, one);
+    }
+    return json_text(list);
+}
+
+static char *time_base_json(const pd_run_spec *spec) {
+    const pd_time_base *t = &spec->time_base;
+    if (!t->tick_ps_denominator && !spec->start_utc_ns && spec->laser_period_ps == 0)
+        return NULL;
+    return json_text(json_pack(
+        "{s:I, s:I, s:i, s:I, s:I, s:f}", "tick_ps_numerator", (json_int_t)t->tick_ps_numerator,
+        "tick_ps_denominator", (json_int_t)t->tick_ps_denominator, "counter_bits", (int)t->counter_bits,
+        "start_utc_ns", (json_int_t)spec->start_utc_ns, "start_uncertainty_ns",
+        (json_int_t)spec->start_uncertainty_ns, "laser_period_ps", spec->laser_period_ps));
+}
+
+/* ---- the order for the file ---- */
+
+static void open_request_free(open_request *request) {
+    if (!request)
+        return;
+    free(request->name);
+    free(request->datasets);
+    free(request->attributes);
+    free(request->texts);
+    free(request);
+}
+
+static void open_back(pd_event *event) {
+    open_request *request = pd_container_of(event, open_request, open.task.event);
+    pd_run__opened(request->run, &request->open);
+    open_request_free(request);
+}
+
+/* The client's attributes, then ours, as one array with its texts. */
+static int open_copy_attributes(open_request *request, const pd_attribute *const lists[2],
+                                const size_t n[2]) {
+    size_t bytes = 0;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < n[l]; i++)
+            bytes += strlen(lists[l][i].key) + strlen(lists[l][i].value) + 2;
+    request->attributes = calloc(n[0] + n[1], sizeof *request->attributes);
+    request->texts = malloc(bytes);
+    if (!request->attributes || !request->texts)
+        return -1;
+    char *at = request->texts;
+    d7_attribute *to = request->attributes;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < n[l]; i++, to++) {
+            to->key = text_copy(&at, lists[l][i].key);
+            to->value = text_copy(&at, lists[l][i].value);
+        }
+    request->open.attributes = request->attributes;
+    request->open.n_attributes = n[0] + n[1];
+    return 0;
+}
+
+static int open_add_attributes(open_request *request, const pd_run *run, const pd_run_spec *spec) {
+    char *datasets = datasets_json(run);
+    char *time_base = time_base_json(spec);
+    const pd_attribute own[OWN_ATTRIBUTES] = {
+        {"photond.run", run->id_hex},   {"photond.producer", run->instance}, {"photond.part", "0"},
+        {"photond.datasets", datasets}, {"photond.time_base", time_base},
+    };
+    size_t n_own = OWN_ATTRIBUTES - (time_base ? 0 : 1);
+    int failed = -1;
+    if (datasets)
+        failed = open_copy_attributes(request, (const pd_attribute *const[2]){spec->attributes, own},
+                                      (const size_t[2]){spec->n_attributes, n_own});
+    free(datasets);
+    free(time_base);
+    return failed;
+}
+
+static open_request *open_request_make(pd_run *run, const pd_run_spec *spec) {
+    open_request *request = calloc(1, sizeof *request);
+    if (!request)
+        return NULL;
+    request->run = run;
+    request->name = strdup(spec->name);
+    request->datasets = calloc(run->n_columns, sizeof *request->datasets);
+    if (!request->name || !request->datasets || open_add_attributes(request, run, spec) != 0) {
+        open_request_free(request);
+        return NULL;
+    }
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        request->datasets[c] = (d7_dataset){run->columns[c].dataset.name, run->columns[c].dataset.type};
+    request->open.task.kind = PD_TASK_OPEN;
+    request->open.task.event.happened = open_back;
+    request->open.id = run->id;
+    request->open.name = request->name;
+    request->open.counter = spec->counter;
+    request->open.datasets = request->datasets;
+    request->open.n_datasets = run->n_columns;
+    return request;
+}
+
+/* ---- all of it ---- */
+
+static int run_identify(pd_run *run, const pd_run_spec *spec) {
+    memcpy(run->id, spec->id, sizeof run->id);
+    for (size_t i = 0; i < sizeof run->id; i++)
+        snprintf(run->id_hex + 2 * i, 3, "%02x", run->id[i]);
+    snprintf(run->name, sizeof run->name, "%s", spec->name);
+    snprintf(run->instance, sizeof run->instance, "%s", spec->instance);
+    snprintf(run->client_name, sizeof run->client_name, "%s", spec->client_name);
+    run->profile = strdup(spec->profile);
+    size_t path_bytes = strlen(pd_volume_datadir(run->engine->volume)->path) + PD_FILE_NAME_BYTES + 2;
+    run->path = calloc(1, path_bytes);
+    run->path_bytes = path_bytes;
+    return run->profile && run->path ? 0 : -1;
+}
+
+static void run_init_handles(pd_run *run) {
+    uv_timer_t *const timers[] = {&run->sync_timer, &run->resume_timer, &run->summary.timer};
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
+        uv_timer_init(run->engine->loop, timers[i]);
+        timers[i]->data = run;
+    }
+    run->n_handles = sizeof timers / sizeof *timers;
+}
+
+static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
+    pd_error err = {""};
+    if (run_identify(run, spec) != 0 || run_copy_datasets(run, spec) != 0 || run_make_groups(run) != 0)
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    if (pd_run_summary_init(run, spec, &err) != 0)
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", err.text);
+    return run_reserve(run, why);
+}
+
+int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
+                  void *ended_user, pd_refusal *why) {
+    pd_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    run->engine = engine;
+    run->ended = ended;
+    run->ended_user = ended_user;
+    run->opened_ns = uv_hrtime();
+    run->export_interval_ms = spec->export_interval_ms;
+    pd_list_init(&run->order);
+    pd_rate_init(&run->photon_rate);
+    pd_rate_init(&run->byte_rate);
+    if (run_build(run, spec, why) != 0) {
+        pd_run__free(run);
+        return -1;
+    }
+    open_request *request = open_request_make(run, spec);
+    if (!request) {
+        pd_ring_unreserve(&engine->ring, &run->quota);
+        pd_run__free(run);
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    }
+    run_init_handles(run);
+    run->n_at_volume = 1;
+    pd_volume_submit(engine->volume, &request->open.task);
+    *ret = run;
+    return 0;
+}
+
+void pd_run__free(pd_run *run) {
+    pd_run_summary_free(run);
+    for (uint32_t g = 0; g < run->n_groups; g++)
+        free(run->groups[g].columns);
+    free(run->groups);
+    free(run->columns);
+    free(run->texts);
+    free(run->profile);
+    free(run->path);
+    free(run);
+}

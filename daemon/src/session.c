@@ -1,0 +1,354 @@
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "connection.h"
+#include "log.h"
+#include "server.h"
+#include "wire/message.h"
+#include "wire/names.h"
+
+#define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
+
+void pd_session_init(pd_session *s, struct pd_connection *connection, pd_runs *runs) {
+    memset(s, 0, sizeof *s);
+    s->connection = connection;
+    s->runs = runs;
+}
+
+/* ---- sending ---- */
+
+void pd_session__send(pd_session *s, const Photon__ServerMessage *message) {
+    uint8_t prefix[WIRE_PREFIX_BYTES_MAX];
+    size_t bytes = photon__server_message__get_packed_size(message);
+    size_t used = wire_prefix_put(prefix, bytes);
+    uint8_t *out = pd_connection_reserve(s->connection, used + bytes);
+    if (!out)
+        return;
+    memcpy(out, prefix, used);
+    photon__server_message__pack(message, out + used);
+    pd_connection_commit(s->connection, used + bytes);
+}
+
+static Photon__ErrorCode complaint_code(const pd_complaint *c) {
+    return (Photon__ErrorCode)c->code;
+}
+
+pd_heard pd_session_complain(pd_session *s, const pd_complaint *c) {
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Error error = PHOTON__ERROR__INIT;
+    char code[WIRE_ENUM_TEXT_BYTES];
+    error.code = complaint_code(c);
+    error.scope = c->scope;
+    error.run = c->run;
+    if (c->run_id)
+        error.run_id = (ProtobufCBinaryData){PD_RUN_ID_BYTES, (uint8_t *)(uintptr_t)c->run_id};
+    error.sequence = c->sequence;
+    error.field = (char *)(uintptr_t)(c->field ? c->field : "");
+    error.offset = c->offset;
+    error.retry_after_ms = c->retry_after_ms;
+    error.text = (char *)(uintptr_t)c->text;
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_ERROR;
+    message.error = &error;
+    pd_session__send(s, &message);
+    wire_enum_text(&photon__error_code__descriptor, c->code, code);
+    pd_log(c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION ? PD_LOG_WARNING : PD_LOG_INFO,
+           "%s (%s): told %s%s%s: %s, at byte %llu%s", s->connection->peer, s->client_name, code,
+           c->field && *c->field ? " in " : "", c->field ? c->field : "", c->text,
+           (unsigned long long)c->offset,
+           c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION ? "; the connection ends" : "");
+    if (c->scope != PHOTON__ERROR_SCOPE__SCOPE_CONNECTION)
+        return PD_HEARD;
+    pd_connection_end(s->connection);
+    return PD_HEARD_END;
+}
+
+/* An error that ends the connection. */
+static pd_heard session_refuse(pd_session *s, int code, const char *field, uint64_t offset,
+                               const char *text) {
+    pd_count(&s->runs->engine->counters.connection_errors, 1);
+    return pd_session_complain(s, &(pd_complaint){.code = code,
+                                                  .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
+                                                  .field = field,
+                                                  .offset = offset,
+                                                  .text = text});
+}
+
+static pd_heard session_refuse_fault(pd_session *s, wire_status status, const wire_fault *fault,
+                                     uint64_t offset) {
+    return session_refuse(s, status == WIRE_LIMIT ? CODE(LIMIT) : CODE(MALFORMED), fault->field,
+                          offset + fault->offset, fault->text);
+}
+
+/* ---- runs of this connection ---- */
+
+pd_attachment *pd_session__attachment(pd_session *s, const pd_run *run) {
+    for (size_t i = 0; i < s->n_attached; i++)
+        if (s->attached[i].run == run)
+            return &s->attached[i];
+    return NULL;
+}
+
+pd_attachment *pd_session__by_handle(pd_session *s, uint32_t handle) {
+    for (size_t i = 0; i < s->n_attached; i++)
+        if (s->attached[i].handle == handle && handle != 0)
+            return &s->attached[i];
+    return NULL;
+}
+
+/* A message for a run that is not attached: one that was is passed over (its end was told), another is an error. */
+pd_heard pd_session__unknown_run(pd_session *s, uint32_t handle, const char *field, uint64_t offset) {
+    if (handle != 0 && handle <= s->last_handle) {
+        pd_count(&s->runs->engine->counters.batches_refused, 1);
+        return PD_HEARD;
+    }
+    return session_refuse(s, CODE(UNKNOWN_RUN), field, offset, "no Opened gave this handle");
+}
+
+void pd_session_leave(pd_session *s) {
+    for (size_t i = 0; i < s->n_attached; i++)
+        pd_run_detach(s->attached[i].run);
+    free(s->attached);
+    s->attached = NULL;
+    s->n_attached = s->cap_attached = 0;
+    if (s->welcomed)
+        pd_producers_leave(&s->connection->server->producers, s->instance, s);
+}
+
+/* ---- Hello ---- */
+
+static void session_welcome(pd_session *s) {
+    const pd_config *config = s->runs->engine->config;
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Welcome welcome = PHOTON__WELCOME__INIT;
+    Photon__Limits limits = PHOTON__LIMITS__INIT;
+    Photon__Right rights[] = {PHOTON__RIGHT__RIGHT_SEND};
+    limits.message_bytes = config->message_bytes;
+    limits.batch_items = config->batch_bytes;
+    limits.datasets = config->max_datasets;
+    limits.attribute_bytes = config->max_attribute_bytes;
+    limits.in_flight_bytes = pd_session__in_flight_bytes(config);
+    limits.idle_ms = (uint32_t)config->idle_timeout_ms;
+    limits.runs = config->max_runs_per_connection;
+    limits.attributes = config->max_attributes;
+    welcome.software = (char *)(uintptr_t) "photond " PHOTOND_VERSION;
+    welcome.limits = &limits;
+    welcome.heartbeat_ms = (uint32_t)config->heartbeat_ms;
+    welcome.n_rights = 1;
+    welcome.rights = rights;
+    welcome.monotonic_ns = uv_hrtime();
+    welcome.utc_ns = pd_utc_ns();
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_WELCOME;
+    message.welcome = &welcome;
+    pd_session__send(s, &message);
+}
+
+/* Why a Hello is refused; NULL: it is not. */
+static const char *hello_fault(const Photon__Hello *hello, const char **field, int *code) {
+    size_t name = strlen(hello->client_name), instance = strlen(hello->instance);
+    *code = CODE(MALFORMED);
+    *field = "hello.client_name";
+    if (name < 1 || name > PD_CLIENT_NAME_BYTES)
+        return "1 to 128 bytes are needed";
+    *field = "hello.instance";
+    if (instance < 1 || instance > PD_INSTANCE_BYTES)
+        return "1 to 128 bytes are needed";
+    *field = "hello.software";
+    if (strlen(hello->software) > PD_SOFTWARE_BYTES)
+        return "128 bytes are the most";
+    *field = "hello.token";
+    *code = CODE(NOT_SUPPORTED);
+    return hello->token.len ? "tokens are not supported yet" : NULL;
+}
+
+static void session_superseded(pd_session *before) {
+    pd_session_complain(before, &(pd_complaint){.code = CODE(SUPERSEDED),
+                                                .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
+                                                .text = "a newer connection of this producer took over"});
+}
+
+static pd_heard session_arrive(pd_session *s, uint64_t offset) {
+    pd_session *before = NULL;
+    uint64_t current = 0;
+    switch (
+        pd_producers_arrive(&s->connection->server->producers, s->instance, s->epoch, s, &before, &current)) {
+    case PD_ARRIVED:
+        break;
+    case PD_ARRIVAL_STALE: {
+        char text[96];
+        snprintf(text, sizeof text, "a later start of this producer is known: epoch %llu",
+                 (unsigned long long)current);
+        pd_count(&s->runs->engine->counters.connection_errors, 1);
+        return pd_session_complain(s, &(pd_complaint){.code = CODE(STALE_EPOCH),
+                                                      .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
+                                                      .field = "hello.epoch",
+                                                      .sequence = current,
+                                                      .offset = offset,
+                                                      .text = text});
+    }
+    case PD_ARRIVAL_NO_ROOM:
+        return session_refuse(s, CODE(NO_ROOM), "hello.instance", offset, "no room for another producer");
+    }
+    s->welcomed = true;
+    if (before)
+        session_superseded(before);
+    pd_log(PD_LOG_INFO, "%s: %s, instance %s, epoch %llu, %s", s->connection->peer, s->client_name,
+           s->instance, (unsigned long long)s->epoch, *s->software ? s->software : "software not told");
+    session_welcome(s);
+    return PD_HEARD;
+}
+
+static pd_heard session_hello(pd_session *s, const Photon__Hello *hello, uint64_t offset) {
+    const char *field = NULL;
+    int code = 0;
+    if (s->welcomed)
+        return session_refuse(s, CODE(PROTOCOL), "hello", offset, "Hello was said before");
+    const char *fault = hello_fault(hello, &field, &code);
+    if (fault)
+        return session_refuse(s, code, field, offset, fault);
+    snprintf(s->client_name, sizeof s->client_name, "%s", hello->client_name);
+    snprintf(s->instance, sizeof s->instance, "%s", hello->instance);
+    snprintf(s->software, sizeof s->software, "%s", hello->software);
+    s->epoch = hello->epoch;
+    return session_arrive(s, offset);
+}
+
+/* ---- Ping, Close, and what is not supported yet ---- */
+
+static pd_heard session_ping(pd_session *s, const Photon__Ping *ping, uint64_t offset) {
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Pong pong = PHOTON__PONG__INIT;
+    if (ping->run != 0) {
+        pd_attachment *a = pd_session__by_handle(s, ping->run);
+        if (a)
+            pd_run_alive(a->run, ping->instrument_time_valid, ping->instrument_time);
+        else if (pd_session__unknown_run(s, ping->run, "ping.run", offset) == PD_HEARD_END)
+            return PD_HEARD_END;
+    }
+    pong.id = ping->id;
+    pong.monotonic_ns = uv_hrtime();
+    pong.utc_ns = pd_utc_ns();
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_PONG;
+    message.pong = &pong;
+    pd_session__send(s, &message);
+    return PD_HEARD;
+}
+
+static pd_heard close_refuse(pd_session *s, uint32_t run, int code, uint64_t sequence, uint64_t offset,
+                             const char *text) {
+    return pd_session_complain(s, &(pd_complaint){.code = code,
+                                                  .scope = PHOTON__ERROR_SCOPE__SCOPE_BATCH,
+                                                  .run = run,
+                                                  .sequence = sequence,
+                                                  .field = "close.last_sequence",
+                                                  .offset = offset,
+                                                  .text = text});
+}
+
+static pd_heard session_close(pd_session *s, const Photon__Close *close, uint64_t offset) {
+    char text[128];
+    pd_attachment *a = pd_session__by_handle(s, close->run);
+    if (!a && close->run != 0 && close->run <= s->last_handle)
+        return close_refuse(s, close->run, CODE(RUN_CLOSED), 0, offset, "the run has ended before");
+    if (!a)
+        return pd_session__unknown_run(s, close->run, "close.run", offset);
+    uint64_t received = a->run->received;
+    if (close->last_sequence > received) {
+        snprintf(text, sizeof text, "%llu is told to be the last, %llu was the last received",
+                 (unsigned long long)close->last_sequence, (unsigned long long)received);
+        return close_refuse(s, close->run, CODE(HOLE), received + 1, offset, text);
+    }
+    if (close->last_sequence < received) {
+        snprintf(text, sizeof text, "%llu is told to be the last, but %llu was received",
+                 (unsigned long long)close->last_sequence, (unsigned long long)received);
+        return close_refuse(s, close->run, CODE(PROTOCOL), close->last_sequence, offset, text);
+    }
+    pd_run_close(a->run, NULL);
+    return PD_HEARD;
+}
+
+static pd_heard session_not_supported(pd_session *s, uint32_t run, uint64_t sequence, const char *name,
+                                      uint64_t offset) {
+    char text[96];
+    if (!pd_session__by_handle(s, run))
+        return pd_session__unknown_run(s, run, name, offset);
+    snprintf(text, sizeof text, "%s is not supported yet", name);
+    return pd_session_complain(s, &(pd_complaint){.code = CODE(NOT_SUPPORTED),
+                                                  .scope = PHOTON__ERROR_SCOPE__SCOPE_BATCH,
+                                                  .run = run,
+                                                  .sequence = sequence,
+                                                  .field = name,
+                                                  .offset = offset,
+                                                  .text = text});
+}
+
+/* ---- dispatch ---- */
+
+static pd_heard session_dispatch(pd_session *s, const Photon__ClientMessage *m, uint64_t offset) {
+    switch (m->body_case) {
+    case PHOTON__CLIENT_MESSAGE__BODY_HELLO:
+        return session_hello(s, m->hello, offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_OPEN:
+        return pd_session__open(s, m->open, offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_ATTRIBUTES:
+        return pd_session__attributes(s, m->attributes, offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_MARKER:
+        return session_not_supported(s, m->marker->run, m->marker->sequence, "marker", offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_GAP:
+        return session_not_supported(s, m->gap->run, m->gap->sequence, "gap", offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_FLUSH:
+        return session_not_supported(s, m->flush->run, 0, "flush", offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_CLOSE:
+        return session_close(s, m->close, offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_PING:
+        return session_ping(s, m->ping, offset);
+    case PHOTON__CLIENT_MESSAGE__BODY_PONG:
+        return PD_HEARD;
+    default:
+        return session_refuse(s, CODE(MALFORMED), "", offset, "the message cannot be read");
+    }
+}
+
+/* All but Batch: checked, unpacked by protobuf-c, carried out. */
+static pd_heard session_unpack(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset) {
+    wire_fault fault = {0};
+    wire_status status =
+        wire_message_check(&photon__client_message__descriptor, message, bytes, WIRE_MAX_FIELDS, &fault);
+    if (status != WIRE_OK)
+        return session_refuse_fault(s, status, &fault, offset);
+    Photon__ClientMessage *m = photon__client_message__unpack(NULL, bytes, message);
+    if (!m)
+        return session_refuse(s, CODE(MALFORMED), "", offset, "the message cannot be unpacked");
+    pd_heard heard = session_dispatch(s, m, offset);
+    photon__client_message__free_unpacked(m, NULL);
+    return heard;
+}
+
+static bool kind_is_known(uint32_t kind) {
+    return kind >= PHOTON__CLIENT_MESSAGE__BODY_HELLO && kind <= PHOTON__CLIENT_MESSAGE__BODY_PONG;
+}
+
+pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset) {
+    if (s->welcomed) {
+        wire_fault fault = {0};
+        wire_batch *batch = &s->connection->server->batch;
+        wire_status status = wire_batch_parse(message, bytes, batch, &fault);
+        if (status == WIRE_OK)
+            return pd_session__batch(s, batch, offset);
+        if (status != WIRE_OTHER)
+            return session_refuse_fault(s, status, &fault, offset);
+    }
+    uint32_t kind = wire_message_kind(message, bytes);
+    if (!kind_is_known(kind)) {
+        char name[16], text[96];
+        snprintf(text, sizeof text, "unknown message %s",
+                 wire_message_kind_text(&photon__client_message__descriptor, kind, name));
+        return session_refuse(s, kind ? CODE(UNKNOWN_MESSAGE) : CODE(MALFORMED), "", offset, text);
+    }
+    if (!s->welcomed && kind != PHOTON__CLIENT_MESSAGE__BODY_HELLO)
+        return session_refuse(s, CODE(PROTOCOL), "", offset, "the first message must be Hello");
+    return session_unpack(s, message, bytes, offset);
+}

@@ -1,0 +1,146 @@
+/* Batches, attributes, acknowledgements. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connection.h"
+#include "session.h"
+
+#define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
+
+/* ---- acknowledgements ---- */
+
+uint64_t pd_session__in_flight_bytes(const pd_config *config) {
+    uint64_t quarter = config->ring_bytes / 4;
+    return quarter < config->batch_bytes ? config->batch_bytes : quarter;
+}
+
+void pd_session__ack_due(pd_session *s, pd_attachment *a) {
+    a->ack_due = true;
+    pd_connection_due(s->connection);
+}
+
+void pd_session__ack_now(pd_session *s, pd_attachment *a, uint64_t now_ns) {
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Ack ack = PHOTON__ACK__INIT;
+    uint64_t most = pd_session__in_flight_bytes(s->runs->engine->config);
+    uint64_t credit = pd_run_credit(a->run);
+    ack.run = a->handle;
+    ack.received = a->run->received;
+    ack.durable = a->run->durable;
+    ack.credit_bytes = credit < most ? credit : most;
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_ACK;
+    message.ack = &ack;
+    a->ack_due = false;
+    a->last_ack_ns = now_ns;
+    pd_session__send(s, &message);
+}
+
+bool pd_session_acknowledge(pd_session *s, uint64_t now_ns) {
+    bool later = false;
+    for (size_t i = 0; i < s->n_attached; i++) {
+        pd_attachment *a = &s->attached[i];
+        if (!a->ack_due || a->handle == 0)
+            continue;
+        if (now_ns - a->last_ack_ns >= PD_ACK_INTERVAL_NS)
+            pd_session__ack_now(s, a, now_ns);
+        else
+            later = true;
+    }
+    return later;
+}
+
+/* ---- refusals ---- */
+
+/* Whether the connection can go on after such a refusal: a client that counts or adds up wrongly cannot be trusted
+ * with what follows. */
+static bool refusal_ends(int code) {
+    return code == CODE(BAD_BATCH) || code == CODE(CHECKSUM) || code == CODE(LIMIT);
+}
+
+static pd_heard data_refuse(pd_session *s, const pd_attachment *a, const pd_refusal *why, bool ends,
+                            uint64_t offset) {
+    if (ends)
+        pd_count(&s->runs->engine->counters.connection_errors, 1);
+    return pd_session_complain(s, &(pd_complaint){.code = why->code,
+                                                  .scope = ends ? PHOTON__ERROR_SCOPE__SCOPE_CONNECTION
+                                                                : PHOTON__ERROR_SCOPE__SCOPE_BATCH,
+                                                  .run = a->handle,
+                                                  .sequence = why->sequence,
+                                                  .field = why->field,
+                                                  .offset = offset,
+                                                  .text = why->text});
+}
+
+/* What is behind a hole is a hole too: it is told once for each number that is expected. */
+static pd_heard data_hole(pd_session *s, pd_attachment *a, const pd_refusal *why, uint64_t offset) {
+    if (a->hole_told == why->sequence)
+        return PD_HEARD;
+    a->hole_told = why->sequence;
+    return data_refuse(s, a, why, false, offset);
+}
+
+static pd_heard data_after_close(pd_session *s, pd_attachment *a, uint64_t sequence, uint64_t offset) {
+    pd_count(&s->runs->engine->counters.batches_refused, 1);
+    if (a->close_refused)
+        return PD_HEARD;
+    a->close_refused = true;
+    pd_refusal why = {.code = CODE(RUN_CLOSED), .sequence = sequence, .text = "the run is being closed"};
+    return data_refuse(s, a, &why, false, offset);
+}
+
+static pd_heard data_taken(pd_session *s, pd_attachment *a, pd_taken taken, const pd_refusal *why, bool ends,
+                           uint64_t offset) {
+    switch (taken) {
+    case PD_TAKEN:
+    case PD_DUPLICATE:
+        pd_session__ack_due(s, a);
+        return PD_HEARD;
+    case PD_NO_ROOM:
+        return PD_HEARD_WAIT;
+    case PD_REFUSED:
+        break;
+    }
+    pd_count(&s->runs->engine->counters.batches_refused, 1);
+    if (why->code == CODE(HOLE))
+        return data_hole(s, a, why, offset);
+    return data_refuse(s, a, why, ends, offset);
+}
+
+/* ---- data ---- */
+
+pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset) {
+    pd_attachment *a = pd_session__by_handle(s, batch->run);
+    if (!a)
+        return pd_session__unknown_run(s, batch->run, "batch.run", offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, batch->sequence, offset);
+    pd_refusal why = {0};
+    pd_taken taken = pd_run_batch(a->run, batch, &why);
+    return data_taken(s, a, taken, &why, refusal_ends(why.code), offset);
+}
+
+pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint64_t offset) {
+    pd_attachment *a = pd_session__by_handle(s, m->run);
+    if (!a)
+        return pd_session__unknown_run(s, m->run, "attributes.run", offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, m->sequence, offset);
+    pd_refusal why = {0};
+    if (m->n_attributes > s->runs->engine->config->max_attributes) {
+        why = (pd_refusal){.code = CODE(LIMIT), .sequence = m->sequence, .field = "attributes.attributes"};
+        snprintf(why.text, sizeof why.text, "%zu attributes, Limits.attributes allows fewer",
+                 m->n_attributes);
+        return data_refuse(s, a, &why, true, offset);
+    }
+    pd_attribute *list = calloc(m->n_attributes + 1, sizeof *list);
+    if (!list) {
+        why = (pd_refusal){.code = CODE(NO_ROOM), .sequence = m->sequence, .text = "out of memory"};
+        return data_refuse(s, a, &why, false, offset);
+    }
+    for (size_t i = 0; i < m->n_attributes; i++)
+        list[i] = (pd_attribute){m->attributes[i]->key, m->attributes[i]->value};
+    pd_taken taken = pd_run_attributes(a->run, m->sequence, list, m->n_attributes, &why);
+    free(list);
+    return data_taken(s, a, taken, &why, false, offset);
+}

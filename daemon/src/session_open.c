@@ -1,0 +1,99 @@
+/* Open: a new run, one that is met again, one that has ended, or a refusal. */
+#include <string.h>
+
+#include "connection.h"
+#include "open_plan.h"
+#include "session.h"
+
+#define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
+
+enum { OPEN_RETRY_MS = 1000 };
+
+static pd_heard open_refuse(pd_session *s, const Photon__Open *open, const pd_refusal *why, uint64_t offset) {
+    bool has_id = open->run_id.len == PD_RUN_ID_BYTES;
+    pd_count(&s->runs->engine->counters.opens_refused, 1);
+    return pd_session_complain(
+        s, &(pd_complaint){.code = why->code,
+                           .scope = PHOTON__ERROR_SCOPE__SCOPE_RUN,
+                           .run_id = has_id ? open->run_id.data : NULL,
+                           .field = why->field,
+                           .offset = offset,
+                           .retry_after_ms = why->code == CODE(NO_ROOM) ? OPEN_RETRY_MS : 0,
+                           .text = why->text});
+}
+
+/* The same id again. */
+static pd_heard open_again(pd_session *s, const Photon__Open *open, pd_run *run, uint64_t offset) {
+    pd_refusal why = {0};
+    pd_attachment *a = pd_session__attachment(s, run);
+    if (strcmp(run->instance, s->instance) != 0) {
+        pd_refuse(&why, CODE(NOT_AUTHORIZED), "open.run_id",
+                  "the run of this id belongs to another producer");
+        return open_refuse(s, open, &why, offset);
+    }
+    if (run->state == PD_RUN_FAILED) {
+        pd_refuse(&why, CODE(RUN_FAILED), "open.run_id", run->failure.text);
+        return open_refuse(s, open, &why, offset);
+    }
+    if (!a && pd_session__reserve_attachment(s) != 0) {
+        pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
+        return open_refuse(s, open, &why, offset);
+    }
+    if (!a)
+        a = pd_session__attach(s, run);
+    if (run->state == PD_RUN_RUNNING)
+        pd_session__send_opened(s, a);
+    return PD_HEARD; /* one that is opening or ending answers when it has come so far */
+}
+
+static pd_heard open_past(pd_session *s, const Photon__Open *open, const pd_past_run *past, uint64_t offset) {
+    pd_refusal why = {0};
+    if (strcmp(past->instance, s->instance) != 0) {
+        pd_refuse(&why, CODE(NOT_AUTHORIZED), "open.run_id",
+                  "the run of this id belongs to another producer");
+        return open_refuse(s, open, &why, offset);
+    }
+    if (past->failed) {
+        pd_refuse(&why, CODE(RUN_FAILED), "open.run_id", past->failure);
+        return open_refuse(s, open, &why, offset);
+    }
+    pd_session__send_packed(s, past->closed, past->closed_bytes);
+    return PD_HEARD;
+}
+
+static pd_heard open_new(pd_session *s, const Photon__Open *open, uint64_t offset) {
+    pd_open_plan plan;
+    pd_refusal why = {0};
+    pd_run *run = NULL;
+    int failed = pd_open_plan_make(&plan, s->runs->engine->config, open, &why);
+    plan.spec.instance = s->instance;
+    plan.spec.client_name = s->client_name;
+    if (!failed && pd_session__reserve_attachment(s) != 0)
+        failed = pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
+    if (!failed)
+        failed = pd_runs_open(s->runs, &plan.spec, &run, &why);
+    pd_open_plan_free(&plan);
+    if (failed)
+        return open_refuse(s, open, &why, offset);
+    pd_session__attach(s, run);
+    return PD_HEARD;
+}
+
+pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offset) {
+    pd_refusal why = {0};
+    if (open->run_id.len != PD_RUN_ID_BYTES) {
+        pd_refuse(&why, CODE(MALFORMED), "open.run_id", "16 bytes are needed");
+        return open_refuse(s, open, &why, offset);
+    }
+    pd_run *run = pd_runs_find(s->runs, open->run_id.data);
+    if (run)
+        return open_again(s, open, run, offset);
+    const pd_past_run *past = pd_runs_find_past(s->runs, open->run_id.data);
+    if (past)
+        return open_past(s, open, past, offset);
+    if (s->runs->engine->stopping) {
+        pd_refuse(&why, CODE(SHUTTING_DOWN), "", "the daemon is stopping");
+        return open_refuse(s, open, &why, offset);
+    }
+    return open_new(s, open, offset);
+}

@@ -1,0 +1,212 @@
+#include "volume.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uv.h>
+
+#include "disk.h"
+#include "file.h"
+#include "log.h"
+#include "syncer.h"
+
+struct pd_volume {
+    pd_datadir dir;
+    pd_queue queue; /* to the writer */
+    pthread_t thread;
+    pd_disk disk;
+    pd_syncer *syncer;
+    pd_inbox *inbox;
+    pd_counters *counters;
+    unsigned file_mode;
+    int64_t gid;
+};
+
+static void volume_back(pd_volume *v, pd_task *task, int code) {
+    task->result = code ? -1 : 0;
+    pd_inbox_post(v->inbox, &task->event);
+}
+
+/* A write came back with `code`. Returns true when it is to be tried again, after a while. */
+static bool volume_waits_for_room(pd_volume *v, pd_file *file, int code) {
+    if (code != D7_ERR_NOSPACE) {
+        if (code == 0)
+            pd_disk_has_room(&v->disk.writer, file->path);
+        return false;
+    }
+    if (!pd_disk_met_full(&v->disk, &v->disk.writer, file->path)) {
+        pd_file_fail(file, code, "the disk is full and there is no time to wait for room");
+        return false;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = PD_DISK_RETRY_MS * 1000000L}, NULL);
+    return true;
+}
+
+static int volume_page(pd_volume *v, const pd_page_task *page) {
+    pd_file *file = page->task.file;
+    int code;
+    do
+        code = pd_file_page(file, page);
+    while (volume_waits_for_room(v, file, code));
+    pd_count(&v->counters->pages_written, code == 0);
+    return code;
+}
+
+static int volume_flush(pd_volume *v, pd_file *file, uint64_t *sequence) {
+    int code;
+    do
+        code = pd_file_flush(file, sequence);
+    while (volume_waits_for_room(v, file, code));
+    return code;
+}
+
+static void volume_open(pd_volume *v, pd_open_task *open) {
+    int code = pd_file_create(&open->task.file, &v->dir, open, v->file_mode, v->gid, &open->why);
+    if (code == 0) {
+        pd_count(&v->counters->bytes_written, pd_file_written(open->task.file));
+        pd_syncer_submit(v->syncer, &open->task);
+        return;
+    }
+    open->outcome = code == D7_ERR_NOSPACE ? PD_OPEN_NOROOM : PD_OPEN_FAILED;
+    volume_back(v, &open->task, code);
+}
+
+/* What the writer does for a task of a file that has not failed. */
+static int volume_write(pd_volume *v, pd_task *task) {
+    uint64_t ignored = 0;
+    switch (task->kind) {
+    case PD_TASK_PAGE:
+        return volume_page(v, pd_container_of(task, pd_page_task, task));
+    case PD_TASK_ATTRIBUTES:
+        return pd_file_attributes(task->file, pd_container_of(task, pd_attributes_task, task));
+    case PD_TASK_MARK:
+        return volume_flush(v, task->file, &pd_container_of(task, pd_mark_task, task)->sequence);
+    case PD_TASK_CLOSE:
+        return volume_flush(v, task->file, &ignored);
+    case PD_TASK_OPEN:
+    case PD_TASK_DROP:
+        break;
+    }
+    assert(!"not a task for an open file");
+    return D7_ERR_STATE;
+}
+
+static void volume_do(pd_volume *v, pd_task *task) {
+    if (task->kind == PD_TASK_OPEN) {
+        volume_open(v, pd_container_of(task, pd_open_task, task));
+        return;
+    }
+    pd_file *file = task->file;
+    if (task->kind == PD_TASK_DROP) {
+        pd_file_free(file);
+        volume_back(v, task, 0);
+        return;
+    }
+    int code = D7_ERR_STATE;
+    if (!pd_file_failed(file)) {
+        uint64_t before = pd_file_written(file);
+        code = volume_write(v, task);
+        pd_count(&v->counters->bytes_written, pd_file_written(file) - before);
+    }
+    if (code == 0 && (task->kind == PD_TASK_MARK || task->kind == PD_TASK_CLOSE)) {
+        task->result = 0;
+        pd_syncer_submit(v->syncer, task);
+    } else {
+        volume_back(v, task, code);
+    }
+}
+
+static void *volume_run(void *arg) {
+    pd_volume *v = arg;
+    for (;;) {
+        pd_link *link = pd_queue_take(&v->queue, PD_QUEUE_FOREVER);
+        if (!link)
+            return NULL;
+        while (link) {
+            pd_task *task = pd_container_of(link, pd_task, event.link);
+            link = link->next;
+            pd_disk_begin(&v->disk.writer);
+            volume_do(v, task);
+        }
+        pd_disk_end(&v->disk.writer);
+    }
+}
+
+static int volume_start_threads(pd_volume *v, pd_error *err) {
+    int failed = pd_queue_init(&v->queue);
+    if (failed)
+        return pd_error_set(err, "the writer's queue cannot be made: %s", strerror(-failed));
+    if (pd_syncer_start(&v->syncer, &v->disk, &v->dir, v->inbox, err) != 0) {
+        pd_queue_destroy(&v->queue);
+        return -1;
+    }
+    failed = pthread_create(&v->thread, NULL, volume_run, v);
+    if (failed) {
+        pd_syncer_stop(v->syncer);
+        pd_queue_destroy(&v->queue);
+        return pd_error_set(err, "the writer's thread cannot be started: %s", strerror(failed));
+    }
+    return 0;
+}
+
+int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error *err) {
+    pd_volume *v = calloc(1, sizeof *v);
+    if (!v)
+        return pd_error_set(err, "out of memory");
+    v->inbox = options->inbox;
+    v->counters = options->counters;
+    v->disk.counters = options->counters;
+    v->file_mode = options->file_mode;
+    v->gid = options->gid;
+    if (pd_datadir_open(&v->dir, options->data_dir, options->dir_mode, err) != 0) {
+        free(v);
+        return -1;
+    }
+    atomic_store(&v->disk.free_bytes, pd_datadir_free_bytes(&v->dir));
+    if (volume_start_threads(v, err) != 0) {
+        pd_datadir_close(&v->dir);
+        free(v);
+        return -1;
+    }
+    *ret = v;
+    return 0;
+}
+
+void pd_volume_submit(pd_volume *v, pd_task *task) {
+    pd_queue_push(&v->queue, &task->event.link);
+}
+
+void pd_volume_stop(pd_volume *v) {
+    if (!v)
+        return;
+    pd_queue_close(&v->queue);
+    pthread_join(v->thread, NULL);
+    pd_syncer_stop(v->syncer);
+    pd_queue_destroy(&v->queue);
+    pd_datadir_close(&v->dir);
+    free(v);
+}
+
+void pd_volume_give_up(pd_volume *v) {
+    atomic_store_explicit(&v->disk.give_up, true, memory_order_relaxed);
+}
+
+static uint64_t volume_waits_since(const pd_disk_wait *wait) {
+    return atomic_load_explicit(&wait->since_ns, memory_order_relaxed);
+}
+
+pd_volume_state pd_volume_look(const pd_volume *v) {
+    uint64_t writer = volume_waits_since(&v->disk.writer);
+    uint64_t syncer = volume_waits_since(&v->disk.syncer);
+    return (pd_volume_state){
+        .full = atomic_load_explicit(&v->disk.writer.full, memory_order_relaxed) ||
+                atomic_load_explicit(&v->disk.syncer.full, memory_order_relaxed),
+        .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
+        .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
+    };
+}
+
+const pd_datadir *pd_volume_datadir(const pd_volume *v) {
+    return &v->dir;
+}

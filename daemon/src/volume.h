@@ -1,0 +1,143 @@
+/* A data folder with its two threads: the writer, which owns the open `.photons` files, and the syncer,
+ * which does whatever waits for the disk.
+ *
+ * The loop submits tasks; each comes back to the loop by its event, with its result. Per run:
+ *
+ *   open         writer: makes the file under its hidden name, header, attributes known so far
+ *                syncer: sync, name (replacing nothing), sync of the folder
+ *   page ...     writer: frames, writes in large pieces
+ *   attributes   writer: into the next island
+ *   mark S       writer: hands all it has to the system; syncer: fdatasync; then S is durable
+ *   close        writer: hands over; syncer: index, sync, epilogue, sync, sync of the folder
+ *   drop         writer: gives the file up as it is (after a failure)
+ *
+ * Tasks of one run are carried out in the order in which they were submitted. A file belongs to the
+ * writer, but to the syncer from the moment an open or close reaches it; the loop submits nothing more
+ * for it in between. A mark under way at the syncer only waits (fdatasync), which libd7 allows beside
+ * the writer's calls.
+ *
+ * Failures. A full disk is a pause: the thread that met it tries again every half second, and says so
+ * (full). Any other failure is final for that file: this task and all later ones but `drop` come back
+ * failed, the reason is in pd_file_failure(); other files go on. A failed sync is never tried again.
+ */
+#ifndef PD_VOLUME_H
+#define PD_VOLUME_H
+
+#include <d7/d7.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "counters.h"
+#include "datadir.h"
+#include "dataset.h"
+#include "error.h"
+#include "inbox.h"
+
+typedef struct pd_volume pd_volume;
+typedef struct pd_file pd_file; /* one run's file, the threads' side of it */
+
+typedef enum pd_task_kind {
+    PD_TASK_OPEN,
+    PD_TASK_PAGE,
+    PD_TASK_ATTRIBUTES,
+    PD_TASK_MARK,
+    PD_TASK_CLOSE,
+    PD_TASK_DROP
+} pd_task_kind;
+
+/* The head of every task. Owned by the volume from pd_volume_submit() until event.happened is called. */
+typedef struct pd_task {
+    pd_event event; /* `happened` is set by the submitter */
+    pd_task_kind kind;
+    int result; /* 0, or -1: the file has failed */
+    pd_file *file;
+} pd_task;
+
+typedef enum pd_open_outcome {
+    PD_OPEN_DONE,
+    PD_OPEN_TAKEN,  /* the name is not free */
+    PD_OPEN_NOROOM, /* the disk is full */
+    PD_OPEN_FAILED
+} pd_open_outcome;
+
+/* Everything pointed to is borrowed until the task is back. */
+typedef struct pd_open_task {
+    pd_task task; /* task.file is set when the outcome is DONE */
+    const uint8_t *id;
+    const char *name;
+    bool counter; /* a taken name gets one: NAME-2, NAME-3, ... */
+    const d7_dataset *datasets;
+    size_t n_datasets;
+    const d7_attribute *attributes;
+    size_t n_attributes;
+    pd_open_outcome outcome;
+    pd_error why;                           /* of an outcome that is not DONE */
+    char given_name[PD_RUN_NAME_BYTES + 1]; /* the name it got */
+} pd_open_task;
+
+typedef struct pd_page_task {
+    pd_task task;
+    uint32_t dataset;
+    const uint8_t *entry; /* [bytes] */
+    size_t bytes;
+    size_t n_items;
+} pd_page_task;
+
+typedef struct pd_attributes_task {
+    pd_task task;
+    uint64_t sequence;
+    const pd_attribute *attributes; /* [n] */
+    size_t n;
+} pd_attributes_task;
+
+typedef struct pd_mark_task {
+    pd_task task;
+    uint64_t sequence; /* in: all up to here lies before this mark; back: what is durable (may be less) */
+} pd_mark_task;
+
+typedef struct pd_close_task {
+    pd_task task;
+    uint64_t sequence; /* the run's last, kept as the attribute photond.sequence */
+} pd_close_task;
+
+typedef struct pd_volume_options {
+    const char *data_dir;
+    unsigned file_mode;
+    unsigned dir_mode;
+    int64_t gid; /* group of files; -1: left as it is */
+    pd_inbox *inbox;
+    pd_counters *counters;
+} pd_volume_options;
+
+/* Opens and locks the data folder and starts the threads. Returns 0; -1 with err. */
+PD_MUST_USE int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error *err);
+
+/* The loop: hands a task over; never waits. */
+void pd_volume_submit(pd_volume *volume, pd_task *task);
+
+/* Ends the threads; every task must be back. NULL is fine. */
+void pd_volume_stop(pd_volume *volume);
+
+/* From now on a full disk is a failure: for an end that is not to wait. Any thread. */
+void pd_volume_give_up(pd_volume *volume);
+
+/* A disk that keeps a thread waiting for longer is slow. */
+#define PD_DISK_SLOW_NS 1000000000u
+
+/* What the disk is doing. Any thread. */
+typedef struct pd_volume_state {
+    bool full;           /* a write waits for room */
+    uint64_t busy_ns;    /* since when a thread waits for the disk, on the monotonic clock; 0: none does */
+    uint64_t free_bytes; /* UINT64_MAX: not known */
+} pd_volume_state;
+
+pd_volume_state pd_volume_look(const pd_volume *volume);
+const pd_datadir *pd_volume_datadir(const pd_volume *volume);
+
+/* Of a file whose task came back failed, until its drop or close is back. */
+const char *pd_file_failure(const pd_file *file);
+
+/* Length as handed to the operating system. Any thread, until the drop or close is back. */
+uint64_t pd_file_written(const pd_file *file);
+
+#endif

@@ -169,7 +169,7 @@ static void control_written(uv_write_t *write, int status) {
     control_client *k = write->data;
     free(k->answer);
     k->answer = NULL;
-    if (status != 0 || k->closing) {
+    if (status != 0 || k->closing || k->refused) {
         control_client_close(k);
         return;
     }
@@ -190,7 +190,6 @@ static void control_refuse_line(control_client *k, const char *code, const char 
     json_t *reply = control_refuse(code, sentence);
     char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
     json_decref(reply);
-    k->line_bytes = k->input_bytes;
     k->refused = true;
     control_send(k, text, text ? strlen(text) : 0);
 }
@@ -231,10 +230,6 @@ static void control_serve(control_client *k) {
         char *answer =
             pd_control_answer(o->commands, o->n_commands, o->user, k->input, k->line_bytes - 1, &bytes);
         control_send(k, answer, bytes);
-        return;
-    }
-    if (k->refused) {
-        control_client_close(k);
         return;
     }
     if (k->input_bytes == PD_CONTROL_LINE_MAX) {

@@ -1,0 +1,224 @@
+/* Small files cut at every byte and with every bit flipped: no crash, every whole page is found, nothing is invented. */
+#include "d7_testing.h"
+#include "testing.h"
+
+enum { N = 1500, TURN = 100 };
+
+typedef struct fixture {
+    memio file;
+    d7_io io;
+    memcount memory;
+    d7_alloc alloc;
+    d7_reader_options options;
+    uint8_t *good;
+    size_t n_good;
+    uint16_t *x, *y;
+} fixture;
+
+static int setup(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    f->io = memio_table(&f->file);
+    f->alloc = memcount_table(&f->memory);
+    f->options = (d7_reader_options){.io = &f->io, .alloc = &f->alloc};
+    f->x = testing_noise(11, N);
+    f->y = testing_noise(12, N);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *f = *state;
+    bool leak = f->memory.outstanding != 0 || f->file.opened_memory;
+    memio_free(&f->file);
+    free(f->good);
+    free(f->x);
+    free(f->y);
+    free(f);
+    return leak;
+}
+
+static void keep_good(fixture *f) {
+    free(f->good);
+    f->n_good = f->file.n;
+    f->good = malloc(f->n_good);
+    memcpy(f->good, f->file.data, f->n_good);
+}
+
+/* Reads all of a column, page by page. A page that reads must hold what was written at its place; returns how many do. */
+static size_t good_pages(d7_reader *r, uint32_t ds, const uint16_t *want) {
+    static uint16_t got[1 << 16];
+    d7_page_info page;
+    size_t good = 0;
+    for (uint64_t i = 0; d7_reader_page(r, ds, i, &page) == 0; i++) {
+        if (page.n_items > 1 << 16 ||
+            d7_reader_read(r, ds, page.first_item, (size_t)page.n_items, got, NULL) != 0)
+            continue;
+        good += page.n_items > 0;
+        if (want) {
+            assert_true(page.first_item + page.n_items <= N);
+            assert_memory_equal(got, want + page.first_item, (size_t)page.n_items * 2);
+        }
+    }
+    return good;
+}
+
+/* Ends of entries of the good file, as the whole pages of x and y that a cut there leaves. */
+typedef struct page_end {
+    uint64_t end;
+    uint32_t ds;
+} page_end;
+
+static size_t page_ends(fixture *f, page_end *ends, size_t cap) {
+    d7_reader *r = testing_open(&f->io, true, false);
+    size_t n = 0;
+    for (uint32_t ds = 0; ds < 2; ds++) {
+        d7_page_info page;
+        for (uint64_t i = 0; d7_reader_page(r, ds, i, &page) == 0; i++) {
+            assert_true(n < cap);
+            ends[n].ds = ds;
+            ends[n++].end = page.offset;
+        }
+    }
+    d7_reader_free(r);
+    return n;
+}
+
+/* Cut at every byte: pages that end before the cut are all there, with their values. */
+static void cut_anywhere(fixture *f, uint32_t step, bool close) {
+    static page_end starts[256];
+    testing_write(&f->io, N, TURN, step, 256, close);
+    keep_good(f);
+    size_t n_pages = page_ends(f, starts, 256), whole_before = 0;
+    for (size_t cut = 0; cut <= f->n_good; cut++) {
+        d7_reader *r = NULL;
+        d7_error err;
+        f->file.n = cut;
+        int rc = d7_reader_open(&r, "memory", &f->options, &err);
+        if (rc != 0) {
+            assert_int_equal(rc, D7_ERR_TRUNCATED);
+            assert_true(cut < 120);
+            continue;
+        }
+        size_t good = good_pages(r, 0, f->x) + good_pages(r, 1, f->y), begun = 0;
+        for (size_t i = 0; i < n_pages; i++)
+            begun += starts[i].end + 20 < cut;
+        assert_true(good >= whole_before);                 /* never fewer than with a byte less */
+        assert_true(good <= n_pages && good + 1 >= begun); /* all that had begun, but the torn one */
+        whole_before = good;
+        d7_verify_summary s;
+        assert_int_equal(d7_reader_verify(r, NULL, NULL, NULL, NULL, &s, &err), 0);
+        if (cut == f->n_good)
+            assert_int_equal(s.damages, 0);
+        d7_reader_free(r);
+    }
+    assert_int_equal(whole_before, n_pages);
+    f->file.n = f->n_good;
+}
+
+static void cut_open_file_at_every_byte(void **state) {
+    cut_anywhere(*state, 512, false);
+}
+
+static void cut_closed_file_at_every_byte(void **state) {
+    cut_anywhere(*state, 512, true);
+}
+
+/* Larger, with islands: cut around every place where an entry begins. */
+static void cut_file_with_islands(void **state) {
+    fixture *f = *state;
+    testing_write(&f->io, 40000, 1000, 1, 4096, true);
+    keep_good(f);
+    uint16_t *x = testing_noise(11, 40000);
+    size_t before = 0;
+    for (size_t cut = 200; cut <= f->n_good; cut += cut % 16384 < 20 || cut % 16384 > 16370 ? 1 : 37) {
+        d7_error err;
+        d7_reader *r;
+        f->file.n = cut;
+        assert_int_equal(d7_reader_open(&r, "memory", &f->options, &err), 0);
+        d7_dataset_info info;
+        assert_int_equal(d7_reader_dataset(r, 0, &info), 0);
+        static uint16_t got[40000];
+        assert_true(info.items <= 40000 && info.items >= before);
+        before = (size_t)info.items;
+        assert_int_equal(d7_reader_read(r, 0, 0, (size_t)info.items, got, &err), 0);
+        assert_memory_equal(got, x, (size_t)info.items * 2);
+        d7_reader_free(r);
+    }
+    free(x);
+}
+
+/* One bit: the rest of the file must stay readable. Flips in values cannot be noticed, so only structure is checked. */
+static void flip(fixture *f, size_t byte, unsigned bit, size_t *unnoticed) {
+    d7_reader *r = NULL;
+    d7_error err;
+    d7_verify_summary s;
+    f->file.data[byte] ^= (uint8_t)(1u << bit);
+    int rc = d7_reader_open(&r, "memory", &f->options, &err);
+    if (rc == 0) {
+        for (uint32_t ds = 0; ds < d7_reader_n_datasets(r); ds++)
+            good_pages(r, ds, NULL);
+        assert_int_equal(d7_reader_check(r, NULL, NULL, &err), 0);
+        assert_int_equal(d7_reader_verify(r, NULL, NULL, NULL, NULL, &s, &err), 0);
+        *unnoticed += s.damages == 0;
+        d7_reader_free(r);
+    } else {
+        assert_true(byte < 120); /* only the header can make a file unreadable */
+        assert_string_not_equal(err.text, "");
+    }
+    assert_int_equal(f->memory.outstanding, 0);
+    f->file.data[byte] ^= (uint8_t)(1u << bit);
+}
+
+static void flip_every_bit(void **state) {
+    fixture *f = *state;
+    for (int closed = 0; closed < 2; closed++) {
+        size_t unnoticed = 0, flips = 0;
+        testing_write(&f->io, 400, TURN, 512, 128, closed);
+        keep_good(f);
+        size_t end = f->n_good < 2500 ? f->n_good : 2500;
+        for (size_t byte = 0; byte < f->n_good; byte++) {
+            if (byte == end)
+                byte = f->n_good - 60; /* the middle of the padding is all the same */
+            for (unsigned bit = 0; bit < 8; bit++, flips++)
+                flip(f, byte, bit, &unnoticed);
+        }
+        print_message("%zu flips, %zu of them unnoticed: in values and names\n", flips, unnoticed);
+    }
+}
+
+/* Damage in the middle: what lies outside the damaged block can be read. */
+static void lose_every_block(void **state) {
+    fixture *f = *state;
+    for (int closed = 0; closed < 2; closed++) {
+        testing_write(&f->io, 40000, 1000, 2, 4096, closed);
+        keep_good(f);
+        d7_reader *r = testing_open(&f->io, false, false);
+        size_t all = good_pages(r, 0, NULL) + good_pages(r, 1, NULL);
+        d7_reader_free(r);
+        for (size_t block = 1; block < f->n_good / 16384; block++) {
+            memset(f->file.data + block * 16384, closed ? 0 : 0xFF, 16384);
+            r = testing_open(&f->io, false, false);
+            size_t good = good_pages(r, 0, NULL) + good_pages(r, 1, NULL);
+            assert_true(good + 8 >= all); /* a block holds parts of about five pages */
+            assert_true(good < all);
+            d7_verify_summary s;
+            assert_int_equal(d7_reader_verify(r, NULL, NULL, NULL, NULL, &s, NULL), 0);
+            assert_true(s.damages > 0);
+            d7_reader_free(r);
+            memcpy(f->file.data + block * 16384, f->good + block * 16384, 16384);
+        }
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(cut_open_file_at_every_byte),
+        TEST(cut_closed_file_at_every_byte),
+        TEST(cut_file_with_islands),
+        TEST(flip_every_bit),
+        TEST(lose_every_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -291,6 +291,46 @@ static void datasets_that_contradict_each_other(void **state) {
     assert_int_equal(pd_datasets_check(other_groups, 2, NULL, NULL, &err), 0);
 }
 
+/* ---- what is written about it ---- */
+
+static char *read_file(const char *path, size_t *bytes) {
+    FILE *f = fopen(path, "r");
+    if (!f)
+        fail_msg("%s cannot be opened", path);
+    char *text = calloc(1, PD_CONFIG_MAX_BYTES);
+    assert_non_null(text);
+    *bytes = fread(text, 1, PD_CONFIG_MAX_BYTES - 1, f);
+    fclose(f);
+    return text;
+}
+
+static void the_document_has_a_line_for_each_key_with_its_default(void **state) {
+    (void)state;
+    size_t bytes;
+    char *text = read_file(TEST_FIXTURES "/../../docs/configuration.md", &bytes);
+    for (size_t i = 0; i < pd_config_n_keys; i++) {
+        const pd_config_key *key = &pd_config_keys[i];
+        const char *value = key->kind == PD_CONFIG_PROFILES ? "{}" : key->value[0] ? key->value : "\"\"";
+        char line[256];
+        snprintf(line, sizeof line, "\n| `%s` | `%s` | ", key->path, value);
+        if (!strstr(text, line))
+            fail_msg("docs/configuration.md has no line \"%s\"", line + 1);
+    }
+    free(text);
+}
+
+static void the_sample_file_is_good(void **state) {
+    (void)state;
+    pd_config config;
+    pd_error err;
+    assert_int_equal(pd_config_init(&config, &err), 0);
+    if (pd_config_read(&config, TEST_FIXTURES "/../../daemon/etc/photond.json", &err) != 0 ||
+        pd_config_check(&config, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_non_null(pd_profiles_find(config.profiles, "example-detector"));
+    pd_config_free(&config);
+}
+
 /* ---- the command line ---- */
 
 static char *const_argument(const char *text) {
@@ -482,6 +522,8 @@ int main(void) {
         cmocka_unit_test(profiles_of_the_configuration),
         cmocka_unit_test(bad_profiles_are_refused_with_their_place),
         cmocka_unit_test(datasets_that_contradict_each_other),
+        cmocka_unit_test(the_document_has_a_line_for_each_key_with_its_default),
+        cmocka_unit_test(the_sample_file_is_good),
         cmocka_unit_test(options_override_the_file),
         cmocka_unit_test(print_config_prints_all_keys),
         cmocka_unit_test(help_names_every_option),

@@ -45,7 +45,8 @@ int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config,
     int failed = pd_inbox_init(&engine->inbox, loop);
     if (failed)
         return pd_error_set(err, "the loop's inbox cannot be made: %s", strerror(-failed));
-    uv_unref((uv_handle_t *)&engine->inbox.async); /* until the end it is the signals that keep the loop going */
+    uv_unref(
+        (uv_handle_t *)&engine->inbox.async); /* until the end it is the signals that keep the loop going */
     if (pd_ring_init(&engine->ring, config->ring_bytes, sizeof(pd_page), err) != 0)
         goto err_inbox;
     if (engine_start_volume(engine, err) != 0)

@@ -161,15 +161,14 @@ static int plan_datasets(const pd_config *config, const Photon__Open *open, pd_o
 }
 
 /* The client's attributes, and those that files of such an instrument carry when the client gave none. */
-static int plan_attributes(const Photon__Open *open, pd_open_plan *plan, const pd_profile *profile,
-                           pd_refusal *why) {
+static int plan_attributes(const Photon__Open *open, pd_open_plan *plan, pd_refusal *why) {
     plan->attributes = calloc(open->n_attributes + PD_LINCAM_DEFAULTS_MAX, sizeof *plan->attributes);
     if (!plan->attributes)
         return pd_refuse(why, CODE(NO_ROOM), "open.attributes", "out of memory");
     size_t n = 0;
     for (; n < open->n_attributes; n++)
         plan->attributes[n] = (pd_attribute){open->attributes[n]->key, open->attributes[n]->value};
-    if (profile && profile->lincam) {
+    if (plan->lincam) {
         size_t n_defaults = pd_lincam_defaults(plan->defaults, plan->attributes, n);
         for (size_t i = 0; i < n_defaults; i++)
             plan->attributes[n++] = (pd_attribute){plan->defaults[i].key, plan->defaults[i].value};
@@ -177,10 +176,6 @@ static int plan_attributes(const Photon__Open *open, pd_open_plan *plan, const p
     plan->spec.attributes = plan->attributes;
     plan->spec.n_attributes = n;
     return 0;
-}
-
-static void plan_warn(void *user, const char *sentence) {
-    pd_log(PD_LOG_WARNING, "run %s: %s", ((const pd_open_plan *)user)->spec.name, sentence);
 }
 
 int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon__Open *open,
@@ -207,4 +202,13 @@ int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon_
     if (profile && profile->lincam)
         pd_lincam_check(plan->attributes, plan->spec.n_attributes, plan_warn, plan);
     return 0;
+}
+
+static void plan_warning(void *user, const char *sentence) {
+    pd_log(PD_LOG_WARNING, "run %s: %s", ((const pd_open_plan *)user)->spec.name, sentence);
+}
+
+void pd_open_plan_warn(pd_open_plan *plan) {
+    if (plan->lincam)
+        pd_lincam_check(plan->attributes, plan->spec.n_attributes, plan_warning, plan);
 }

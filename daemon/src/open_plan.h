@@ -1,5 +1,4 @@
-/* What an Open asks for, checked field by field: the specification of a run, or why there is none. Pure but for log
- * lines about missing attributes. Thread: the loop's.
+/* What an Open asks for, checked field by field: the specification of a run, or why there is none. Thread: the loop's.
  */
 #ifndef PD_OPEN_PLAN_H
 #define PD_OPEN_PLAN_H
@@ -10,7 +9,8 @@
 
 typedef struct pd_open_plan {
     pd_run_spec
-        spec; /* instance and client_name are left to the caller; the rest points into Open and below */
+        spec;    /* instance and client_name are left to the caller; the rest points into Open and below */
+    bool lincam; /* a profile whose files carry the vendor's attributes */
     pd_dataset *datasets;
     pd_attribute *attributes;
     pd_default_attribute defaults[PD_LINCAM_DEFAULTS_MAX];
@@ -20,5 +20,8 @@ typedef struct pd_open_plan {
 PD_MUST_USE int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon__Open *open,
                                   pd_refusal *why);
 void pd_open_plan_free(pd_open_plan *plan);
+
+/* Logs what analysis will miss in the attributes of a run that is opened. */
+void pd_open_plan_warn(pd_open_plan *plan);
 
 #endif

@@ -262,6 +262,7 @@ int pd_run_summary_init(pd_run *run, const pd_run_spec *spec, pd_error *err) {
     pd_run_summary *s = &run->summary;
     pd_list_init(&s->attributes);
     pd_snapshot_init(&s->snapshot);
+    pd_export_target_init(&s->target, spec->name);
     if (!spec->summary.enabled)
         return 0;
     s->binned = calloc(run->n_groups, sizeof *s->binned);
@@ -296,6 +297,7 @@ void pd_run_summary_start(pd_run *run) {
         return;
     for (size_t i = 0; i < pd_summary_n_warnings(s->summary); i++)
         pd_log(PD_LOG_WARNING, "run %s: %s", run->name, pd_summary_warning(s->summary, i));
+    pd_export_target_clear(&s->target);
     pd_export_target_init(&s->target, run->name);
     s->changed = true;
     uv_timer_start(&s->timer, summary_tick, run->export_interval_ms, run->export_interval_ms);

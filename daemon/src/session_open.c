@@ -48,15 +48,8 @@ static pd_heard open_again(pd_session *s, const Photon__Open *open, pd_run *run,
 
 static pd_heard open_past(pd_session *s, const Photon__Open *open, const pd_past_run *past, uint64_t offset) {
     pd_refusal why = {0};
-    if (strcmp(past->instance, s->instance) != 0) {
-        pd_refuse(&why, CODE(NOT_AUTHORIZED), "open.run_id",
-                  "the run of this id belongs to another producer");
+    if (open_may_have(s, past->instance, past->failure, &why) != 0)
         return open_refuse(s, open, &why, offset);
-    }
-    if (past->failed) {
-        pd_refuse(&why, CODE(RUN_FAILED), "open.run_id", past->failure);
-        return open_refuse(s, open, &why, offset);
-    }
     pd_session__send_packed(s, past->closed, past->closed_bytes);
     return PD_HEARD;
 }
@@ -72,6 +65,8 @@ static pd_heard open_new(pd_session *s, const Photon__Open *open, uint64_t offse
         failed = pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
     if (!failed)
         failed = pd_runs_open(s->runs, &plan.spec, &run, &why);
+    if (!failed)
+        pd_open_plan_warn(&plan);
     pd_open_plan_free(&plan);
     if (failed)
         return open_refuse(s, open, &why, offset);

@@ -196,12 +196,10 @@ int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon_
         plan->spec.start_uncertainty_ns = open->time_base->start_uncertainty_ns;
         plan->spec.laser_period_ps = open->time_base->laser_period_ps;
     }
-    if (plan_datasets(config, open, plan, &profile, why) != 0 ||
-        plan_attributes(open, plan, profile, why) != 0)
+    if (plan_datasets(config, open, plan, &profile, why) != 0)
         return -1;
-    if (profile && profile->lincam)
-        pd_lincam_check(plan->attributes, plan->spec.n_attributes, plan_warn, plan);
-    return 0;
+    plan->lincam = profile && profile->lincam;
+    return plan_attributes(open, plan, why);
 }
 
 static void plan_warning(void *user, const char *sentence) {

@@ -8,9 +8,8 @@
 #include "run.h"
 
 typedef struct pd_open_plan {
-    pd_run_spec
-        spec;    /* instance and client_name are left to the caller; the rest points into Open and below */
-    bool lincam; /* a profile whose files carry the vendor's attributes */
+    pd_run_spec spec; /* instance and client_name are the caller's; the rest points into Open and below */
+    bool lincam;      /* a profile whose files carry the vendor's attributes */
     pd_dataset *datasets;
     pd_attribute *attributes;
     pd_default_attribute defaults[PD_LINCAM_DEFAULTS_MAX];

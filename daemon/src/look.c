@@ -176,7 +176,7 @@ __attribute__((format(printf, 3, 4))) static void look_reason(look_views *v, pd_
 
 static void look_failures(const pd_server *server, look_views *v) {
     for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
-        if (past->failed)
+        if (past->failure)
             look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", past->name, past->failure);
     for (size_t i = 0; i < server->runs.n; i++) {
         const pd_run *run = server->runs.items[i];

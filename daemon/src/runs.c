@@ -49,8 +49,7 @@ static void runs_remember(pd_runs *runs, const pd_run *run) {
     memcpy(past->id, run->id, sizeof past->id);
     snprintf(past->instance, sizeof past->instance, "%s", run->instance);
     snprintf(past->name, sizeof past->name, "%s", run->name);
-    past->failed = run->failure.text[0] != 0;
-    if (past->failed)
+    if (run->failure.text[0])
         past->failure = strdup(run->failure.text);
     else
         past->closed = pd_reply_closed(run, 0, &past->closed_bytes);

@@ -22,23 +22,24 @@ static pd_heard open_refuse(pd_session *s, const Photon__Open *open, const pd_re
                            .text = why->text});
 }
 
+/* Whether a run of that id may be answered to this producer. */
+static int open_may_have(const pd_session *s, const char *instance, const char *failure, pd_refusal *why) {
+    if (strcmp(instance, s->instance) != 0)
+        return pd_refuse(why, CODE(NOT_AUTHORIZED), "open.run_id",
+                         "the run of this id belongs to another producer");
+    return failure ? pd_refuse(why, CODE(RUN_FAILED), "open.run_id", failure) : 0;
+}
+
 /* The same id again. */
 static pd_heard open_again(pd_session *s, const Photon__Open *open, pd_run *run, uint64_t offset) {
     pd_refusal why = {0};
     pd_attachment *a = pd_session__attachment(s, run);
-    if (strcmp(run->instance, s->instance) != 0) {
-        pd_refuse(&why, CODE(NOT_AUTHORIZED), "open.run_id",
-                  "the run of this id belongs to another producer");
+    int failed =
+        open_may_have(s, run->instance, run->state == PD_RUN_FAILED ? run->failure.text : NULL, &why);
+    if (!failed && !a && pd_session__reserve_attachment(s) != 0)
+        failed = pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
+    if (failed)
         return open_refuse(s, open, &why, offset);
-    }
-    if (run->state == PD_RUN_FAILED) {
-        pd_refuse(&why, CODE(RUN_FAILED), "open.run_id", run->failure.text);
-        return open_refuse(s, open, &why, offset);
-    }
-    if (!a && pd_session__reserve_attachment(s) != 0) {
-        pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
-        return open_refuse(s, open, &why, offset);
-    }
     if (!a)
         a = pd_session__attach(s, run);
     if (run->state == PD_RUN_RUNNING)

@@ -2,7 +2,7 @@
  *
  *     photon_client *client;
  *     photon_client_run *run;
- *     photon_client_connect(&client, &options, &err);       options.address = "tcp://127.0.0.1:7700"
+ *     photon_client_connect(&client, &options, &err);       options.address = "tcp://127.0.0.1:7777"
  *     photon_client_open(client, &run_options, &run, &err); run_options.name = "scan1", .profile = "lincam"
  *     photon_client_send(run, columns, counts, &err);       as often as there are photons
  *     photon_client_close_run(run, &result, &err);          returns when the file is closed and on the disk
@@ -144,6 +144,7 @@ typedef struct photon_client_server {
     uint64_t attribute_bytes;
     uint64_t in_flight_bytes;
     uint32_t datasets;
+    uint32_t attributes; /* in one message */
     uint32_t runs;
     uint32_t idle_ms;
     uint32_t heartbeat_ms;

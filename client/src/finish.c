@@ -43,7 +43,7 @@ void client__attributes_free(client_attributes *a) {
 /* How many of them fit in one message, at least one. */
 static size_t finish_attributes_fit(const photon_client *c, const photon_client_attribute *a, size_t n) {
     uint64_t limit = c->server.message_bytes ? c->server.message_bytes : UINT64_MAX;
-    size_t most = c->attributes_max ? c->attributes_max : WIRE_MAX_FIELDS / 4, k = 0;
+    size_t most = c->server.attributes ? c->server.attributes : WIRE_MAX_FIELDS / 4, k = 0;
     uint64_t bytes = 64;
     while (k < n && k < most) {
         bytes += strlen(a[k].key) + strlen(a[k].value) + 32;

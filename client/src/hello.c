@@ -101,7 +101,7 @@ static void hello_note(photon_client *c, Photon__ServerMessage *message, uint64_
     c->server.datasets = limits->datasets;
     c->server.runs = limits->runs;
     c->server.idle_ms = limits->idle_ms;
-    c->attributes_max = limits->attributes;
+    c->server.attributes = limits->attributes;
 }
 
 /* "HOST-PID-RANDOM": like no other, so that nobody takes over from anybody by chance. */

@@ -97,7 +97,6 @@ struct photon_client {
     char address_text[WIRE_ADDRESS_TEXT_BYTES];
     Photon__ServerMessage *welcome; /* owns the strings of `server` */
     photon_client_server server;
-    uint32_t attributes_max; /* in one message; 0: not told */
     uint32_t silence_timeout_ms;
     pthread_t thread;
 

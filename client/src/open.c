@@ -30,10 +30,10 @@ static int open_check_limits(const photon_client *c, const photon_client_run_opt
     if (o->n_datasets > datasets)
         return client__error(err, PHOTON_CLIENT_ERR_LIMIT, "%zu datasets, but %s takes %zu in a run",
                              o->n_datasets, c->address_text, datasets);
-    if (c->attributes_max && o->n_attributes > c->attributes_max)
+    if (c->server.attributes && o->n_attributes > c->server.attributes)
         return client__error(err, PHOTON_CLIENT_ERR_LIMIT,
                              "%zu attributes, but %s takes %u at a time: set the others when the run is open",
-                             o->n_attributes, c->address_text, (unsigned)c->attributes_max);
+                             o->n_attributes, c->address_text, (unsigned)c->server.attributes);
     return 0;
 }
 

@@ -1,0 +1,154 @@
+/* A .photons file, read by libd7. Pages are decoded in windows, so that small batches cost no more than large ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "d7/d7.h"
+#include "stored.h"
+
+enum { PHOTONS_WINDOW = 1 << 17 };
+
+typedef struct photons_window {
+    uint8_t *data;
+    size_t cap_items;
+    uint64_t first; /* holds items [first, first + n) */
+    uint64_t n;
+    uint64_t length; /* of the dataset */
+    size_t item_bytes;
+    uint32_t dataset_id;
+} photons_window;
+
+typedef struct photons_file {
+    d7_reader *reader;
+    photons_window windows[SEND_DATASETS_MAX];
+    size_t n;
+} photons_file;
+
+static void photons_close(void *own) {
+    photons_file *f = own;
+    for (size_t i = 0; i < f->n; i++)
+        free(f->windows[i].data);
+    d7_reader_free(f->reader);
+    free(f);
+}
+
+static int photons_reserve(photons_window *w, size_t items) {
+    if (items <= w->cap_items)
+        return 0;
+    uint8_t *more = realloc(w->data, items * w->item_bytes);
+    if (!more)
+        return -1;
+    w->data = more;
+    w->cap_items = items;
+    w->n = 0;
+    return 0;
+}
+
+static const void *photons_fetch(void *own, size_t dataset, uint64_t from, size_t n, send_fault *fault) {
+    photons_file *f = own;
+    photons_window *w = &f->windows[dataset];
+    d7_error err;
+    if (from >= w->first && from + n <= w->first + w->n)
+        return w->data + (from - w->first) * w->item_bytes;
+    size_t items = n > PHOTONS_WINDOW ? n : PHOTONS_WINDOW;
+    if (items > w->length - from)
+        items = (size_t)(w->length - from);
+    if (photons_reserve(w, items) != 0) {
+        send_refuse(fault, "no memory");
+        return NULL;
+    }
+    w->n = 0;
+    if (d7_reader_read(f->reader, w->dataset_id, from, items, w->data, &err) != 0) {
+        send_refuse(fault, "%s", err.text);
+        return NULL;
+    }
+    w->first = from;
+    w->n = items;
+    return w->data;
+}
+
+static int photons_datasets(send_source *s, photons_file *f, const char *path, uint64_t *lengths,
+                            send_fault *fault) {
+    size_t n = d7_reader_n_datasets(f->reader);
+    for (uint32_t id = 0; id < n; id++) {
+        d7_dataset_info info;
+        if (d7_reader_dataset(f->reader, id, &info) != 0)
+            return send_refuse(fault, "%s: dataset %u cannot be read", path, (unsigned)id);
+        if (info.name_bytes != strlen(info.name))
+            return send_refuse(fault, "%s: the name of dataset %u holds a NUL", path, (unsigned)id);
+        int at = send_add_dataset(s, info.name, (uint32_t)info.type, fault);
+        if (at < 0)
+            return -1;
+        lengths[at] = info.items;
+        f->windows[at] =
+            (photons_window){.dataset_id = id, .length = info.items, .item_bytes = d7_type_size(info.type)};
+        f->n = (size_t)at + 1;
+    }
+    return n ? 0 : send_refuse(fault, "%s: the file has no datasets", path);
+}
+
+/* Those of the recorder that wrote the file are for that recording only. */
+static bool photons_is_the_recorders(const char *key) {
+    return strncmp(key, "photond.", 8) == 0;
+}
+
+static int photons_attributes(send_source *s, const photons_file *f, const char *path, send_fault *fault) {
+    size_t n = d7_reader_n_attributes(f->reader);
+    for (size_t i = 0; i < n; i++) {
+        d7_attribute a;
+        if (d7_reader_attribute(f->reader, i, &a) != 0)
+            return send_refuse(fault, "%s: attribute %zu cannot be read", path, i);
+        bool text = a.key_bytes == strlen(a.key) && a.value_bytes == strlen(a.value) &&
+                    common_utf8_valid(a.key, a.key_bytes) && common_utf8_valid(a.value, a.value_bytes);
+        if (!text || !*a.key)
+            fprintf(stderr, "photon-send: %s: attribute %zu is left out: it is no UTF-8 text\n", path, i);
+        else if (!photons_is_the_recorders(a.key) && send_add_attribute(s, a.key, a.value, fault) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What the user should know: it is sent as it can be read. */
+static void photons_warn(const photons_file *f, const char *path) {
+    uint64_t damages = d7_reader_n_damages(f->reader);
+    if (d7_reader_state(f->reader) == D7_STATE_OPEN)
+        fprintf(stderr, "photon-send: %s: the file is not closed; what its whole pages hold is sent\n", path);
+    if (damages)
+        fprintf(stderr, "photon-send: %s: the file is damaged (%llu problems, see d7 verify)\n", path,
+                (unsigned long long)damages);
+}
+
+send_source *send_open_photons(const char *path, uint64_t count, send_fault *fault) {
+    uint64_t lengths[SEND_DATASETS_MAX];
+    d7_error err;
+    send_source *s = send_source_make();
+    photons_file *f = calloc(1, sizeof *f);
+    if (!s || !f) {
+        free(s);
+        free(f);
+        send_refuse(fault, "no memory");
+        return NULL;
+    }
+    send_stored stored = {
+        .fetch = photons_fetch, .close = photons_close, .own = f, .events_at_once = PHOTONS_WINDOW};
+    int rc = 0;
+    if (d7_reader_open(&f->reader, path, NULL, &err) != 0)
+        rc = send_refuse(fault, "%s", err.text);
+    if (rc == 0) {
+        photons_warn(f, path);
+        rc = photons_datasets(s, f, path, lengths, fault);
+    }
+    if (rc == 0)
+        rc = photons_attributes(s, f, path, fault);
+    if (rc == 0)
+        rc = send_stored_begin(s, &stored, lengths, count, path, fault);
+    else
+        photons_close(f);
+    if (rc != 0) {
+        send_source_free(s);
+        return NULL;
+    }
+    send_settle_time(s);
+    return s;
+}

@@ -143,6 +143,8 @@ static int add_folders(daf__edit *e, const char *axis, daf_error *err) {
         return rc;
     rc = add_folder(e, "vectors", axis, NULL, err);
     if (rc == 0)
+        rc = add_folder(e, "matrices", axis, NULL, err);
+    if (rc == 0)
         rc = add_folder(e, "matrices", axis, axis, err);
     for (size_t i = 0; i < others.n && rc == 0; i++) {
         rc = add_folder(e, "matrices", axis, others.names[i], err);

@@ -38,10 +38,15 @@ int test_teardown(void **state);
 const char *test_path(void **state, const char *name);
 
 void test_copy_tree(const char *from, const char *to);
+void test_remove_tree(const char *path);               /* none there: nothing */
 char *test_read_file(const char *path, size_t *bytes); /* NULL when there is none; free it */
 void test_write_file(const char *path, const void *data, size_t bytes);
 bool test_exists(const char *path);
 unsigned test_count_files(const char *path); /* and folders, at any depth */
+
+/* Whether both trees hold the same files with the same bytes, and the same folders; paths that hold `spare` do not
+ * count. */
+bool test_equal_trees(const char *a, const char *b, const char *spare);
 
 /* Fails unless both trees hold the same files with the same bytes (folders do not count). */
 void test_same_tree(const char *a, const char *b);

@@ -1,0 +1,471 @@
+/* Injected faults, counted: the n-th system call, or the n-th allocation, fails; n grows until none does. Afterwards the
+ * call has told why, the properties are the old ones (or, when it succeeded all the same, the new ones), the index is
+ * JSON, and the next writable open leaves no trace. */
+#include "support.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+
+/* ---- system calls */
+
+typedef struct faults {
+    unsigned calls, fail_at; /* fail_at 0: never */
+    bool for_ever;
+    int os_errno;
+    bool short_counts; /* reads and writes move at most a few bytes */
+    bool fired;
+} faults;
+
+static bool hit(void *context) {
+    faults *f = context;
+    f->calls++;
+    if (f->fail_at == 0 || (f->for_ever ? f->calls < f->fail_at : f->calls != f->fail_at))
+        return false;
+    f->fired = true;
+    errno = f->os_errno;
+    return true;
+}
+
+static int fault_open(void *x, int dirfd, const char *path, int flags, mode_t mode) {
+    return hit(x) ? -1 : daf__system_io.open(NULL, dirfd, path, flags, mode);
+}
+
+static int fault_close(void *x, int fd) {
+    bool failed = hit(x); /* the descriptor is gone all the same */
+    int rc = daf__system_io.close(NULL, fd);
+    if (failed)
+        errno = ((faults *)x)->os_errno;
+    return failed ? -1 : rc;
+}
+
+static size_t shorter(const faults *f, size_t bytes) {
+    return f->short_counts && bytes > 3 ? 3 + bytes / 7 : bytes;
+}
+
+static ssize_t fault_pread(void *x, int fd, void *data, size_t bytes, off_t offset) {
+    return hit(x) ? -1 : daf__system_io.pread(NULL, fd, data, shorter(x, bytes), offset);
+}
+
+static ssize_t fault_pwrite(void *x, int fd, const void *data, size_t bytes, off_t offset) {
+    return hit(x) ? -1 : daf__system_io.pwrite(NULL, fd, data, shorter(x, bytes), offset);
+}
+
+static int fault_sync(void *x, int fd) {
+    (void)fd; /* the test needs no disk */
+    return hit(x) ? -1 : 0;
+}
+
+static int fault_rename(void *x, int dirfd, const char *from, const char *to) {
+    return hit(x) ? -1 : daf__system_io.rename(NULL, dirfd, from, to);
+}
+
+static int fault_link(void *x, int dirfd, const char *from, const char *to) {
+    return hit(x) ? -1 : daf__system_io.link(NULL, dirfd, from, to);
+}
+
+static int fault_unlink(void *x, int dirfd, const char *path, int flags) {
+    return hit(x) ? -1 : daf__system_io.unlink(NULL, dirfd, path, flags);
+}
+
+static int fault_mkdir(void *x, int dirfd, const char *path, mode_t mode) {
+    return hit(x) ? -1 : daf__system_io.mkdir(NULL, dirfd, path, mode);
+}
+
+static daf_io faulty_io(faults *f) {
+    return (daf_io){.context = f,
+                    .open = fault_open,
+                    .close = fault_close,
+                    .pread = fault_pread,
+                    .pwrite = fault_pwrite,
+                    .sync = fault_sync,
+                    .rename = fault_rename,
+                    .link = fault_link,
+                    .unlink = fault_unlink,
+                    .mkdir = fault_mkdir};
+}
+
+/* ---- allocations (the linker hands us the library's calls) */
+
+static unsigned allocations, fail_allocation;
+
+static bool allocation_fails(void) {
+    return fail_allocation && ++allocations == fail_allocation;
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t m);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t m);
+void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+
+void *__wrap_malloc(size_t n) {
+    return allocation_fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t m) {
+    return allocation_fails() ? NULL : __real_calloc(n, m);
+}
+
+void *__wrap_realloc(void *p, size_t n) {
+    return allocation_fails() ? NULL : __real_realloc(p, n);
+}
+
+char *__wrap_strdup(const char *s) {
+    return allocation_fails() ? NULL : __real_strdup(s);
+}
+
+char *__wrap_strndup(const char *s, size_t n) {
+    return allocation_fails() ? NULL : __real_strndup(s, n);
+}
+
+/* ---- the repository and what is done to it */
+
+enum { N = 2000 };
+static int32_t old_values[N], new_values[N];
+static double reals[N];
+static const char *texts[N];
+
+static void fill(void) {
+    for (int i = 0; i < N; i++) {
+        old_values[i] = i * 7 % 1000;
+        new_values[i] = i * 11 % 1000;
+        reals[i] = i / 8.0;
+        texts[i] = i % 3 ? "photon" : "";
+    }
+}
+
+static void make_base(const char *path) {
+    daf *d;
+    daf_scalar s = daf_scalar_string("old");
+    daf_set_options packed;
+    daf_set_options_init(&packed);
+    packed.packing = DAF_PACK_LARGE;
+    packed.target_chunk_kb = 1;
+    fill();
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, N, e));
+    OK(daf_add_axis_integers(d, "b", 0, 1, 2, e));
+    OK(daf_set_scalar(d, "s", &s, NULL, e));
+    OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
+    OK(daf_set_vector(d, "a", "p", DAF_INT32, old_values, N, &packed, e));
+    OK(daf_set_matrix(d, "a", "b", "m", DAF_STRING, (const char * [2 * N]){[0 ... 2 * N - 1] = "x"}, 2 * N,
+                      NULL, e));
+    OK(daf_close(d, e));
+}
+
+typedef int (*action)(daf *d, daf_error *e);
+
+static daf_set_options overwrite_with(daf_packing packing) {
+    daf_set_options o;
+    daf_set_options_init(&o);
+    o.overwrite = true;
+    o.packing = packing;
+    o.target_chunk_kb = 1;
+    return o;
+}
+
+static int set_scalar(daf *d, daf_error *e) {
+    daf_scalar s = daf_scalar_string("new");
+    return daf_set_scalar(d, "fresh", &s, NULL, e);
+}
+
+static int overwrite_scalar(daf *d, daf_error *e) {
+    daf_scalar s = daf_scalar_float64(2.5);
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_scalar(d, "s", &s, &o, e);
+}
+
+static int add_axis(daf *d, daf_error *e) {
+    return daf_add_axis_integers(d, "fresh", 0, 1, 5, e);
+}
+
+static int set_flat(daf *d, daf_error *e) {
+    return daf_set_vector(d, "a", "fresh", DAF_INT32, new_values, N, NULL, e);
+}
+
+static int set_packed(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    return daf_set_vector(d, "a", "fresh", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int set_packed_texts(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    o.codec = DAF_CODEC_GZIP;
+    return daf_set_vector(d, "a", "fresh", DAF_STRING, texts, N, &o, e);
+}
+
+static int overwrite_same_form(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
+}
+
+static int overwrite_other_type(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "v", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int overwrite_by_packed(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
+}
+
+static int overwrite_packed_by_flat(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "p", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int overwrite_other_layout(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_matrix(d, "b", "a", "m", DAF_INT32, (int32_t[2 * N]){5}, 2 * N, &o, e);
+}
+
+static int delete_vector(daf *d, daf_error *e) {
+    return daf_delete_vector(d, "a", "p", e);
+}
+
+static int delete_axis(daf *d, daf_error *e) {
+    return daf_delete_axis(d, "a", e);
+}
+
+static int read_all(daf *d, daf_error *e) {
+    daf_array *a[4] = {NULL};
+    daf_scalar s = {.type = DAF_BOOL};
+    daf_info info;
+    daf_names names = {0};
+    int rc = daf_get_scalar(d, &s, "s", e);
+    if (rc == 0)
+        rc = daf_get_axis(d, &a[0], "a", e);
+    if (rc == 0)
+        rc = daf_get_vector(d, &a[1], "a", "v", e);
+    if (rc == 0)
+        rc = daf_get_vector(d, &a[2], "a", "p", e);
+    if (rc == 0)
+        rc = daf_get_matrix(d, &a[3], "a", "b", "m", e);
+    if (rc == 0)
+        rc = daf_vector_info(d, &info, "a", "p", e);
+    if (rc == 0)
+        rc = daf_list_vectors(d, &names, "a", e);
+    for (int i = 0; i < 4; i++)
+        daf_array_free(a[i]);
+    daf_scalar_clear(&s);
+    daf_names_clear(&names);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    action act;
+} actions[] = {
+    {"set scalar", set_scalar},
+    {"overwrite scalar", overwrite_scalar},
+    {"add axis", add_axis},
+    {"set flat", set_flat},
+    {"set packed", set_packed},
+    {"set packed texts", set_packed_texts},
+    {"overwrite, same form", overwrite_same_form},
+    {"overwrite, other type", overwrite_other_type},
+    {"overwrite by packed", overwrite_by_packed},
+    {"overwrite packed by flat", overwrite_packed_by_flat},
+    {"overwrite other layout", overwrite_other_layout},
+    {"delete vector", delete_vector},
+    {"delete axis", delete_axis},
+    {"read all", read_all},
+};
+enum { N_ACTIONS = sizeof actions / sizeof actions[0] };
+
+static void same_content(const char *a, const char *b, const char *what, unsigned n) {
+    if (!test_equal_trees(a, b, "/.daf.new."))
+        fail_msg("%s, fault %u: the tree is neither the old nor the new one", what, n);
+}
+
+static void is_clean_after_reopening(const char *path) {
+    daf *d;
+    OK(daf_open(&d, path, "r+", NULL, e));
+    OK(daf_close(d, e));
+    DIR *folder = opendir(path);
+    for (struct dirent *e; (e = readdir(folder));)
+        assert_null(strstr(e->d_name, ".new"));
+    closedir(folder);
+}
+
+typedef struct trees {
+    const char *old, *new, *work;
+} trees;
+
+static void fresh_copy(const char *from, const char *to) {
+    test_remove_tree(to);
+    test_copy_tree(from, to);
+}
+
+/* One run with one fault; true when the fault fired. */
+static bool run_with_fault(const trees *t, unsigned which, faults f) {
+    daf_io io = faulty_io(&f);
+    daf_options options;
+    daf_error err = {0};
+    daf *d;
+    unsigned n = f.fail_at;
+    daf_options_init(&options);
+    options.io = &io;
+    options.sync = true;
+    f.fail_at = 0;
+    fresh_copy(t->old, t->work);
+    OK(daf_open(&d, t->work, "r+", &options, e));
+    f.calls = 0;
+    f.fail_at = n;
+    int rc = actions[which].act(d, &err);
+    bool synced = !(rc && strstr(err.text, "sync folder")); /* it is in place, but maybe not on the disk */
+    f.fail_at = 0;
+    daf_free(d);
+    if (rc && (err.code != rc || !err.text[0]))
+        fail_msg("%s, fault %u: code %d without a text", actions[which].name, n, rc);
+    same_content(rc && synced ? t->old : t->new, t->work, actions[which].name, n);
+    is_clean_after_reopening(t->work);
+    return f.fired;
+}
+
+static void prepare(void **state, trees *t, unsigned which) {
+    daf *d;
+    char name[32];
+    snprintf(name, sizeof name, "old-%u.daf", which);
+    t->old = test_path(state, name);
+    snprintf(name, sizeof name, "new-%u.daf", which);
+    t->new = test_path(state, name);
+    snprintf(name, sizeof name, "work-%u.daf", which);
+    t->work = test_path(state, name);
+    make_base(t->old);
+    fresh_copy(t->old, t->new);
+    OK(daf_open(&d, t->new, "r+", NULL, e));
+    OK(actions[which].act(d, e));
+    OK(daf_close(d, e));
+}
+
+static void each_system_call_fails_once(void **state) {
+    static const int errnos[] = {EIO, ENOSPC};
+    unsigned runs = 0;
+    for (unsigned which = 0; which < N_ACTIONS; which++) {
+        trees t;
+        prepare(state, &t, which);
+        for (size_t k = 0; k < 2; k++)
+            for (unsigned n = 1; run_with_fault(&t, which, (faults){.fail_at = n, .os_errno = errnos[k]});
+                 n++)
+                runs++;
+    }
+    assert_true(runs > 500);
+}
+
+/* The disk is dead from the n-th call on: nothing can be undone then, but nothing crashes, the index is JSON, and
+ * what had nothing to do with the change reads. */
+static void each_system_call_fails_for_ever(void **state) {
+    for (unsigned which = 0; which < N_ACTIONS; which++) {
+        trees t;
+        prepare(state, &t, which);
+        bool fired = true;
+        for (unsigned n = 1; fired; n++) {
+            faults f = {.os_errno = EIO, .for_ever = true};
+            daf_io io = faulty_io(&f);
+            daf_options options;
+            daf_error err = {0};
+            daf_array *a;
+            daf *d;
+            daf_options_init(&options);
+            options.io = &io;
+            fresh_copy(t.old, t.work);
+            OK(daf_open(&d, t.work, "r+", &options, e));
+            f.calls = 0;
+            f.fail_at = n;
+            (void)actions[which].act(d, &err);
+            daf_free(d);
+            fired = f.fired;
+            OK(daf_open(&d, t.work, "r", NULL, e));
+            OK(daf_get_axis(d, &a, "b", e));
+            daf_array_free(a);
+            OK(daf_close(d, e));
+            is_clean_after_reopening(t.work);
+        }
+    }
+}
+
+static void short_counts_are_completed(void **state) {
+    for (unsigned which = 0; which < N_ACTIONS; which++) {
+        trees t;
+        prepare(state, &t, which);
+        assert_false(run_with_fault(&t, which, (faults){.short_counts = true}));
+    }
+}
+
+/* Creating a repository: it is there, or nothing is. */
+static void creating_fails_whole(void **state) {
+    const char *path = test_path(state, "made.daf");
+    bool fired = true;
+    for (unsigned n = 1; fired; n++) {
+        faults f = {.fail_at = n, .os_errno = ENOSPC};
+        daf_io io = faulty_io(&f);
+        daf_options options;
+        daf_error err = {0};
+        daf *d;
+        daf_options_init(&options);
+        options.io = &io;
+        int rc = daf_open(&d, path, n % 2 ? "w" : "w+", &options, &err);
+        fired = f.fired;
+        if (rc) {
+            assert_true(err.text[0] != 0);
+            assert_false(test_exists(path));
+        } else {
+            daf_free(d);
+            OK(daf_open(&d, path, "r", NULL, e));
+            OK(daf_close(d, e));
+            assert_int_equal(test_count_files(path), 6);
+            test_remove_tree(path);
+        }
+    }
+}
+
+static void each_allocation_fails(void **state) {
+    unsigned runs = 0;
+    for (unsigned which = 0; which < N_ACTIONS; which++) {
+        trees t;
+        prepare(state, &t, which);
+        for (unsigned n = 1;; n++) {
+            daf *d = NULL;
+            daf_error err = {0};
+            if (n == 1 || actions[which].act != read_all)
+                fresh_copy(t.old, t.work);
+            allocations = 0;
+            fail_allocation = n;
+            int rc = daf_open(&d, t.work, "r+", NULL, &err);
+            if (rc == 0)
+                rc = actions[which].act(d, &err);
+            bool fired = allocations >= n;
+            fail_allocation = 0;
+            daf_free(d);
+            if (rc && (rc != DAF_ERR_NOMEM || err.code != rc))
+                fail_msg("%s, allocation %u: %d %s", actions[which].name, n, rc, err.text);
+            same_content(rc ? t.old : t.new, t.work, actions[which].name, n);
+            runs++;
+            if (!fired)
+                break;
+        }
+    }
+    assert_true(runs > 500);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(each_system_call_fails_once), TEST(each_system_call_fails_for_ever),
+        TEST(short_counts_are_completed),  TEST(creating_fails_whole),
+        TEST(each_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -52,8 +52,9 @@ typedef struct cat_job {
     uint32_t ds;
     d7_type type;
     cat_format format;
-    uint64_t from, end; /* items */
-    void *values;       /* room for PIECE_ITEMS */
+    uint64_t from, count; /* as asked for */
+    uint64_t items, end;  /* of the dataset; of what is to be written */
+    void *values;         /* room for PIECE_ITEMS */
     cli_progress *bar;
     bool damaged; /* something was left out */
 } cat_job;
@@ -71,16 +72,33 @@ static int write_values(const cat_job *job, const void *values, size_t n) {
     return cli_write_lines(stdout, kind_of(job->type), size, values, n);
 }
 
-/* Reads [at, at + n) of a page; a damaged page gives *ret_n of 0. */
-static int read_part(cat_job *job, uint64_t at, size_t *ret_n) {
+/* A page of unexpected length made the reader count the dataset anew: how far does it go now? */
+static bool counted_anew(cat_job *job) {
+    d7_dataset_info info;
+    if (d7_reader_dataset(job->r, job->ds, &info) != 0 || info.items == job->items)
+        return false;
+    job->items = info.items;
+    job->end =
+        job->from < info.items && job->count < info.items - job->from ? job->from + job->count : info.items;
+    /* Places before this page were told by the length that pages should have. */
+    job->damaged |= job->from > 0;
+    return true;
+}
+
+/* Reads [at, *end) of a page. *ret_n values were read: none of a damaged page, and none, with *end moved back to `at`,
+ * when the dataset was counted anew and the place has to be looked up again. */
+static int read_part(cat_job *job, uint64_t at, uint64_t *end, size_t *ret_n) {
     d7_error err;
-    int rc = d7_reader_read(job->r, job->ds, at, *ret_n, job->values, &err);
-    if (rc == 0)
-        return 0;
-    if (rc != D7_ERR_CORRUPT)
+    size_t n = (size_t)(*end - at);
+    int rc = d7_reader_read(job->r, job->ds, at, n, job->values, &err);
+    *ret_n = rc == 0 ? n : 0;
+    bool anew = counted_anew(job);
+    if (rc == D7_ERR_ARG && anew)
+        *end = at;
+    else if (rc == D7_ERR_CORRUPT)
+        job->damaged = true;
+    else if (rc != 0)
         return command_fail(job->self, "%s", err.text);
-    job->damaged = true;
-    *ret_n = 0;
     return 0;
 }
 
@@ -99,8 +117,8 @@ static int walk(cat_job *job, bool write, uint64_t *ret_readable) {
     uint64_t readable = 0;
     for (uint64_t at = job->from; at < job->end;) {
         uint64_t end = part_end(job, at);
-        size_t n = (size_t)(end - at);
-        int code = read_part(job, at, &n);
+        size_t n;
+        int code = read_part(job, at, &end, &n);
         if (code != 0)
             return code;
         if (write && write_values(job, job->values, n) != 0)
@@ -175,6 +193,8 @@ static int cat_open(const cat_options *o, const char *path, const char *name, ca
     job->type = info.type;
     job->format = o->format;
     job->from = o->from;
+    job->count = o->count;
+    job->items = info.items;
     job->end = o->count < info.items - o->from ? o->from + o->count : info.items;
     return 0;
 }

@@ -61,6 +61,8 @@ def draw_image(rows, width=72):
     cells = [[sum(sum(r[x:x + step]) for r in rows[y:y + 2 * step]) for x in range(0, len(rows[0]), step)]
              for y in range(0, len(rows), 2 * step)]
     top = max(max(line) for line in cells) or 1
+    while len(cells) > 1 and not any(cells[-1]):
+        cells.pop()
     for line in cells:
         print("  " + "".join(SHADES[min(len(SHADES) - 1, v * len(SHADES) // (top + 1))] for v in line).rstrip())
 

@@ -246,15 +246,15 @@ static int cut_open(recovery *r, uint32_t n, d7__tail_file *copy, bool *ret_made
 static int cut_keep_as(recovery *r, uint32_t n, uint64_t length, bool *ret_done, d7_error *err) {
     d7__tail_file copy;
     bool made;
-    *ret_done = false;
     int rc = cut_open(r, n, &copy, &made, err);
     if (rc != 0)
         return rc;
-    if (made)
-        rc = cut_copy(r, &copy, length, err);
-    else
+    *ret_done = made;
+    if (!made)
         rc = cut_compare(r, &copy, length, ret_done, err);
-    *ret_done |= made;
+    if (rc == 0 && *ret_done)
+        rc = cut_copy(r, &copy, length,
+                      err); /* also when it is there: an earlier sync of it may have failed */
     if (rc == 0 && *ret_done)
         rc = d7__tail_file_sync(&copy, err);
     d7__tail_file_close(&copy);

@@ -226,8 +226,11 @@ int pd_config_parse(pd_config *config, const char *name, const char *text, size_
         return pd_error_set(err, "%s: longer than %u bytes", name, PD_CONFIG_MAX_BYTES);
     json_error_t where;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
-    if (!root)
-        return pd_error_set(err, "%s:%d: column %d: %s", name, where.line, where.column, where.text);
+    if (!root) {
+        char safe[sizeof where.text];
+        pd_text_escape(safe, sizeof safe, where.text);
+        return pd_error_set(err, "%s:%d: column %d: %s", name, where.line, where.column, safe);
+    }
     config_reader r = {.config = config, .err = err};
     int result = json_is_object(root) ? config_read_object(&r, root)
                                       : pd_error_set(err, "is %s, must be an object", config_json_kind(root));

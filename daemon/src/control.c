@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "text.h"
 #include "unix_socket.h"
 
 enum { CONTROL_BACKLOG = 16, CONTROL_FIRST_BYTES = 1024 };
@@ -49,8 +50,11 @@ struct pd_control {
 
 /* ---- answers ---- */
 
+/* The sentence may hold pieces of the request. */
 static json_t *control_refuse(const char *code, const char *sentence) {
-    return json_pack("{s:b, s:s, s:s}", "ok", 0, "code", code, "error", sentence);
+    char safe[sizeof((pd_error *)0)->text];
+    pd_text_escape(safe, sizeof safe, sentence);
+    return json_pack("{s:b, s:s, s:s}", "ok", 0, "code", code, "error", safe);
 }
 
 static const pd_control_command *control_find(const pd_control_command *commands, size_t n,

@@ -128,9 +128,9 @@ static inline void put_value(run *r, uint64_t *x, uint64_t u, size_t width) {
     r->to += width;
 }
 
-static inline uint64_t last_value(const run *r, size_t width) {
-    uint64_t x = (uint64_t)_mm_cvtsi128_si64(low128(r->x));
-    return width == 2 ? (uint16_t)x : width == 4 ? (uint32_t)x : x;
+/* Bits above the element's width are arbitrary. */
+static inline uint64_t last_value(const run *r) {
+    return (uint64_t)_mm_cvtsi128_si64(low128(r->x));
 }
 
 static inline void set_last_value(run *r, uint64_t x, size_t width) {
@@ -142,7 +142,7 @@ static inline void set_last_value(run *r, uint64_t x, size_t width) {
 /* The varints that end in the block, one by one, up to the first that starts in its last 8 bytes. Returns false at one
  * of more than 10 bytes: r->p is then its start. */
 static bool take_long(run *r, uint64_t continued, size_t width) {
-    uint64_t x = last_value(r, width);
+    uint64_t x = last_value(r);
     unsigned at = 0;
     for (uint64_t ends = ~continued; ends && at <= BLOCK - 8; ends &= ends - 1) {
         unsigned next = (unsigned)_tzcnt_u64(ends) + 1, length = next - at;
@@ -179,7 +179,7 @@ static inline const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *s
                 return r.p;
         }
     }
-    uint64_t x = last_value(&r, width);
+    uint64_t x = last_value(&r);
     const uint8_t *bad = rest(r.p, (size_t)(r.end - r.p), &x, r.to);
     if (!bad)
         *sum = x;

@@ -164,6 +164,13 @@ static ALWAYS_INLINE bool take_any(run *r, size_t width) {
     return true;
 }
 
+/* Eight varints of one byte each. */
+static ALWAYS_INLINE void take_eight(run *r, uint64_t w, size_t width) {
+    for (int i = 0; i < 8; i++, w >>= 8)
+        put_value(r, (w >> 1 & 0x3F) ^ (0 - (w & 1)), width);
+    r->p += 8;
+}
+
 /* Four varints of 8 bytes that are of one or two bytes each. */
 static ALWAYS_INLINE void take_four(run *r, uint64_t w, size_t width) {
     for (int i = 0; i < 4; i++) {
@@ -211,13 +218,15 @@ static ALWAYS_INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint
         if (width == 2 && r.end - r.p >= 8) {
             uint64_t w = bytes_load64(r.p), continued = w & HIGH_BITS;
             if (!(continued & continued << 8)) {
-                take_four(&r, w, width);
+                if (continued)
+                    take_four(&r, w, width);
+                else
+                    take_eight(&r, w, width);
                 continue;
             }
         }
-        if (width == 2 || take_block(&r, width) < BLOCK)
-            if (r.p < r.end && !take_any(&r, width))
-                return r.p;
+        if (take_block(&r, width) < BLOCK && r.p < r.end && !take_any(&r, width))
+            return r.p;
     }
     *sum = width == 2 ? (uint16_t)r.x : width == 4 ? (uint32_t)r.x : r.x;
     return NULL;

@@ -42,6 +42,8 @@ function(photond_library)
   list(JOIN L_PC_REQUIRES " " PC_REQUIRES_PRIVATE)
   list(JOIN L_PC_LIBS " " PC_LIBS_PRIVATE)
   set(PC_NAME ${n})
+  # Relative, so that a package works wherever it is installed to.
+  file(RELATIVE_PATH PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   set(PC_DESCRIPTION ${L_DESCRIPTION})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/library.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${n}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${n}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -81,6 +81,20 @@ int d7__writer_drain(d7_writer *w, d7_error *err) {
     return rc;
 }
 
+int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err) {
+    if (!path || !*path)
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: a path is needed", w->path);
+    size_t bytes = strlen(path) + 1;
+    char *copy = d7__new(&w->alloc, bytes);
+    if (!copy)
+        return d7__writer_no_memory(w, err);
+    memcpy(copy, path, bytes);
+    d7__release(&w->alloc, w->path);
+    w->path = copy;
+    w->out.path = copy;
+    return 0;
+}
+
 /* ---- attributes ---- */
 
 /* Fills in the lengths of an attribute given as strings, and checks it. */

@@ -286,6 +286,13 @@ enum d7_writer_warning {
 /** What the user should be told once about this file: bits of d7_writer_warning. */
 D7_API unsigned d7_writer_warnings(const d7_writer *w);
 
+/** The file has been renamed by the caller: errors name it by this path from now on. For files that are made under
+ * another name than they get.
+ *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM
+ *  Thread   as all of the writer, and not beside d7_writer_sync_data()
+ */
+D7_API D7_MUST_USE int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err);
+
 /** Sets an attribute. It reaches the file with the next island (or d7_writer_put_attributes()) and, at
  * close, the global index. A later value of a key replaces the earlier one; the key keeps its first place in
  * the order.

@@ -187,6 +187,16 @@ static void attributes_are_checked(void **state) {
     free(large);
 }
 
+static void errors_name_a_renamed_file(void **state) {
+    fixture *f = *state;
+    create(f);
+    assert_int_equal(d7_writer_renamed(f->w, "", &f->err), D7_ERR_ARG);
+    assert_string_equal(f->err.text, "memory: a path is needed");
+    assert_int_equal(d7_writer_renamed(f->w, "another", &f->err), 0);
+    assert_int_equal(d7_writer_append(f->w, 2, "", 0, &f->err), D7_ERR_ARG);
+    assert_string_equal(f->err.text, "another: there is no dataset 2");
+}
+
 static void attributes_wait_for_an_island(void **state) {
     fixture *f = *state;
     uint16_t *v = testing_noise(1, 8192);
@@ -368,13 +378,21 @@ static void empty_files_are_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(bad_arguments_are_refused),   TEST(existing_files_are_kept),
-        TEST(missing_locks_are_told),      TEST(wide_files_are_warned_of),
-        TEST(values_are_counted),          TEST(writes_are_large),
-        TEST(attributes_are_checked),      TEST(attributes_wait_for_an_island),
-        TEST(attributes_can_go_ahead),     TEST(index_size_is_known),
-        TEST(pages_from_elsewhere),        TEST(same_bytes_whatever_the_threads),
-        TEST(epilogue_comes_after_a_sync), TEST(empty_files_are_files),
+        TEST(bad_arguments_are_refused),
+        TEST(existing_files_are_kept),
+        TEST(missing_locks_are_told),
+        TEST(wide_files_are_warned_of),
+        TEST(values_are_counted),
+        TEST(writes_are_large),
+        TEST(attributes_are_checked),
+        TEST(errors_name_a_renamed_file),
+        TEST(attributes_wait_for_an_island),
+        TEST(attributes_can_go_ahead),
+        TEST(index_size_is_known),
+        TEST(pages_from_elsewhere),
+        TEST(same_bytes_whatever_the_threads),
+        TEST(epilogue_comes_after_a_sync),
+        TEST(empty_files_are_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

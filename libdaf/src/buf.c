@@ -56,6 +56,15 @@ void daf__buf_printf(daf__buf *b, const char *format, ...) {
         daf__buf_append(b, text, (size_t)n);
 }
 
+char *daf__copy_text(const void *text, size_t bytes) {
+    char *copy = malloc(bytes + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
+    return copy;
+}
+
 int daf__buf_check(const daf__buf *b, daf_error *err) {
     return b->failed ? daf__no_memory(err) : 0;
 }

@@ -20,6 +20,9 @@ void daf__buf_append(daf__buf *b, const void *data, size_t bytes);
 void daf__buf_text(daf__buf *b, const char *text);
 void daf__buf_printf(daf__buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A copy of `bytes` bytes with a NUL behind it, to be freed; NULL without memory. */
+char *daf__copy_text(const void *text, size_t bytes);
+
 /* 0, or DAF_ERR_NOMEM when something did not fit in memory. */
 int daf__buf_check(const daf__buf *b, daf_error *err);
 

@@ -39,7 +39,7 @@ int daf__metadata_note_set(daf__metadata *m, const char *key, const void *descri
     }
     if (bytes > 0 && ((const char *)descriptor)[bytes - 1] == '\n')
         bytes--;
-    daf__metadata_entry e = {.key = strdup(key), .descriptor = strndup(descriptor, bytes)};
+    daf__metadata_entry e = {.key = strdup(key), .descriptor = daf__copy_text(descriptor, bytes)};
     if (!e.key || !e.descriptor) {
         free(e.key);
         free(e.descriptor);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "error.h"
 #include "utf8.h"
 
@@ -154,7 +155,7 @@ int daf__names_add(daf_names *names, const char *name, size_t bytes, daf_error *
             return daf__no_memory(err);
         names->names = grown;
     }
-    names->names[n] = strndup(name, bytes);
+    names->names[n] = daf__copy_text(name, bytes);
     if (!names->names[n])
         return daf__no_memory(err);
     names->n++;

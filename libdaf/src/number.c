@@ -143,18 +143,16 @@ bool daf__number_fits(const daf_scalar *s) {
 }
 
 static int parse_integral_float(daf_scalar *s, double value) {
-    if (value != trunc(value))
-        return DAF_ERR_LIMIT;
     if (daf__type_is_signed(s->type)) {
         if (value < -0x1p63 || value >= 0x1p63)
             return DAF_ERR_LIMIT;
         s->value.i = (int64_t)value;
-    } else {
-        if (value < 0 || value >= 0x1p64)
-            return DAF_ERR_LIMIT;
-        s->value.u = (uint64_t)value;
+        return (double)s->value.i == value ? 0 : DAF_ERR_LIMIT;
     }
-    return 0;
+    if (value < 0 || value >= 0x1p64)
+        return DAF_ERR_LIMIT;
+    s->value.u = (uint64_t)value;
+    return (double)s->value.u == value ? 0 : DAF_ERR_LIMIT;
 }
 
 static int parse_integer(daf_scalar *s, const char *text) {

@@ -75,10 +75,9 @@ static int parse_text(daf_scalar *ret, const json_t *value, const char *where, d
     if (!json_is_string(value))
         return corrupt(where, "the value of a String scalar is no string", err);
     size_t bytes = json_string_length(value);
-    char *copy = malloc(bytes + 1);
+    char *copy = daf__copy_text(json_string_value(value), bytes);
     if (!copy)
         return daf__no_memory(err);
-    memcpy(copy, json_string_value(value), bytes + 1);
     *ret = (daf_scalar){.type = DAF_STRING, .value.s = {.text = copy, .bytes = bytes}};
     return 0;
 }
@@ -127,7 +126,7 @@ int daf__scalar_parse(daf_scalar *ret, const void *text, size_t bytes, const cha
     const void *parsed = text;
     size_t parsed_bytes = bytes;
     if (t.bytes) { /* jansson checks the rest, with a 0 in the number's place */
-        number = strndup((const char *)text + t.from, t.bytes);
+        number = daf__copy_text((const char *)text + t.from, t.bytes);
         daf__buf_append(&plain, text, t.from);
         daf__buf_append(&plain, "0", 1);
         daf__buf_append(&plain, (const char *)text + t.from + t.bytes, bytes - t.from - t.bytes);

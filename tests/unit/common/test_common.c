@@ -49,8 +49,7 @@ static void utf8_is_checked(void **state) {
     (void)state;
     static const char *good[] = {"",
                                  "plain",
-                                 "Gr\xc3\xb6\xc3\x9f"
-                                 "e",
+                                 "Gr\xc3\xb6\xc3\x9f.",
                                  "\xe2\x9c\x93",
                                  "\xf0\x9f\x92\xa1",
                                  "\xed\x9f\xbf",

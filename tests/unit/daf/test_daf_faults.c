@@ -102,12 +102,10 @@ void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t m);
 void *__real_realloc(void *p, size_t n);
 char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t m);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
 
 void *__wrap_malloc(size_t n) {
     return allocation_fails() ? NULL : __real_malloc(n);
@@ -123,10 +121,6 @@ void *__wrap_realloc(void *p, size_t n) {
 
 char *__wrap_strdup(const char *s) {
     return allocation_fails() ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n) {
-    return allocation_fails() ? NULL : __real_strndup(s, n);
 }
 
 /* ---- the repository and what is done to it */

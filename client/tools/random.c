@@ -49,10 +49,14 @@ double send_log(double x) {
         m *= 0.5;
         exponent++;
     }
-    double s = (m - 1) / (m + 1), q = s * s, sum = 0;
-    for (int k = 17; k >= 1; k -= 2)
-        sum = sum * q + 1.0 / k;
-    return 2 * s * sum + exponent * 0.6931471805599453;
+    double s = (m - 1) / (m + 1), q = s * s, sum = 1.0 / 15;
+    sum = sum * q + 1.0 / 13;
+    sum = sum * q + 1.0 / 11;
+    sum = sum * q + 1.0 / 9;
+    sum = sum * q + 1.0 / 7;
+    sum = sum * q + 1.0 / 5;
+    sum = sum * q + 1.0 / 3;
+    return 2 * s * (sum * q + 1) + exponent * 0.6931471805599453;
 }
 
 double send_random_wait(send_random *r) {

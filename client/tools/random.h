@@ -25,7 +25,7 @@ double send_random_wait(send_random *r);
 /* Nearly normal, mean 0 and variance 1: a sum of evens, at most 4.9 away. */
 double send_random_normal(send_random *r);
 
-/* The natural logarithm of x, 0 < x < infinity, to 1e-12. */
+/* The natural logarithm of x, 0 < x < infinity, to 1e-13. */
 double send_log(double x);
 
 #endif

@@ -230,7 +230,7 @@ static int session_account(session *s, const uint64_t *taken, const char *text) 
         if (taken[g])
             s->moved_ns = now;
     s->report->sent += taken[s->event_group];
-    send_ledger_note(&s->ledger, status.sent, s->report->sent);
+    send_ledger_note(&s->ledger, status.sent, s->report->sent, status.durable);
     session_show(s, &status);
     if (timeout_ns == 0 || now - s->moved_ns < timeout_ns)
         return 0;

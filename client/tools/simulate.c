@@ -27,6 +27,13 @@ enum {
 #define SIM_BACKGROUND 0.02
 #define SIM_TAC_CHANNELS 4096
 
+/* A place of the instrument in a table that is drawn from evenly (Walker's alias method): the place itself up to
+ * `own`, the other one above it. */
+typedef struct sim_share {
+    uint32_t own;
+    uint32_t other;
+} sim_share;
+
 typedef struct simulation {
     send_random random;
     bool tags;
@@ -38,10 +45,10 @@ typedef struct simulation {
     bool drawn;    /* it has been drawn */
     bool ended;
     uint64_t events;
-    uint64_t ms; /* items of the index made so far */
-    uint32_t
-        bounds[SIM_CELLS * SIM_CELLS]; /* lincam: rising sums of brightness; lintag: the first SIM_CHANNELS */
-    uint32_t n_bounds;
+    uint64_t ms;                             /* items of the index made so far */
+    sim_share shares[SIM_CELLS * SIM_CELLS]; /* lincam: of the cells; lintag: of the inputs, the first ones */
+    uint32_t n_places;
+    uint32_t brightness;          /* of all places: the size of a share */
     double free_ps[SIM_CHANNELS]; /* lintag: when an input is ready again */
     uint16_t x[SIM_AT_ONCE], y[SIM_AT_ONCE], dt[SIM_AT_ONCE];
     uint64_t index[SIM_MS_ROOM];
@@ -67,25 +74,41 @@ static uint32_t sim_brightness(int x, int y) {
     return light;
 }
 
-static void sim_make_bounds(simulation *m) {
+static uint32_t sim_brightness_of(const simulation *m, uint32_t place) {
     static const uint32_t inputs[SIM_CHANNELS] = {40, 20, 10, 10, 8, 6, 4, 2};
-    uint32_t sum = 0;
-    m->n_bounds = m->tags ? SIM_CHANNELS : SIM_CELLS * SIM_CELLS;
-    for (uint32_t i = 0; i < m->n_bounds; i++)
-        m->bounds[i] = sum += m->tags ? inputs[i] : sim_brightness((int)i % SIM_CELLS, (int)i / SIM_CELLS);
+    return m->tags ? inputs[place] : sim_brightness((int)place % SIM_CELLS, (int)place / SIM_CELLS);
+}
+
+/* Every share is as large as the sum of all brightness; places that have less are filled up by places that have
+ * more. */
+static void sim_make_shares(simulation *m) {
+    uint32_t n = m->n_places = m->tags ? SIM_CHANNELS : SIM_CELLS * SIM_CELLS, sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += sim_brightness_of(m, i);
+    m->brightness = sum;
+    for (uint32_t i = 0; i < n; i++)
+        m->shares[i] = (sim_share){sim_brightness_of(m, i) * n, i};
+    uint32_t poor[SIM_CELLS * SIM_CELLS], rich[SIM_CELLS * SIM_CELLS], n_poor = 0, n_rich = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (m->shares[i].own < sum)
+            poor[n_poor++] = i;
+        else
+            rich[n_rich++] = i;
+    }
+    while (n_poor && n_rich) {
+        uint32_t p = poor[--n_poor], r = rich[n_rich - 1];
+        m->shares[p].other = r;
+        m->shares[r].own -= sum - m->shares[p].own;
+        if (m->shares[r].own < sum)
+            poor[n_poor++] = rich[--n_rich];
+    }
 }
 
 /* A place by its brightness. */
 static uint32_t sim_place(simulation *m) {
-    uint32_t at = send_random_below(&m->random, m->bounds[m->n_bounds - 1]), low = 0, high = m->n_bounds - 1;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (at < m->bounds[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    uint32_t place = send_random_below(&m->random, m->n_places);
+    const sim_share *share = &m->shares[place];
+    return send_random_below(&m->random, m->brightness) < share->own ? place : share->other;
 }
 
 /* ---- one event */
@@ -239,7 +262,7 @@ send_source *send_open_simulation(const send_simulation *options, uint64_t count
     m->mean_gap_ps = gap - m->dead_ps;
     m->end_ps = options->duration_s * 1e12;
     m->left = count;
-    sim_make_bounds(m);
+    sim_make_shares(m);
     if (sim_describe(s, m->tags, fault) != 0) {
         send_source_free(s);
         return NULL;

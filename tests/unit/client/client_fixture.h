@@ -2,15 +2,7 @@
 #ifndef TESTS_CLIENT_FIXTURE_H
 #define TESTS_CLIENT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #include "fake_server.h"
 #include "photon_client.h"

@@ -1,19 +1,7 @@
 /* How columns are cut into batches: nothing lost, limits kept, the index of milliseconds with its photons. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #include "split.h"
-
-static uint64_t any(uint64_t *seed) {
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 33;
-}
 
 static void items_below_finds_the_first_that_is_not(void **state) {
     (void)state;
@@ -106,20 +94,25 @@ static void random_calls_lose_nothing(void **state) {
     uint64_t *index = calloc(4096, sizeof *index);
     assert_non_null(index);
     for (unsigned round = 0; round < 3000; round++) {
-        uint64_t row[4], counts[4], at = any(&seed) % 1000, before = at;
-        size_t groups = 1 + any(&seed) % 4;
+        uint64_t row[4], counts[4], at = testing_random(&seed) % 1000, before = at;
+        size_t groups = 1 + testing_random(&seed) % 4;
         for (size_t g = 0; g < groups; g++) {
-            row[g] = 1 + any(&seed) % 40;
-            counts[g] = any(&seed) % 4 ? any(&seed) % 3000 : 0;
+            row[g] = 1 + testing_random(&seed) % 40;
+            counts[g] = testing_random(&seed) % 4 ? testing_random(&seed) % 3000 : 0;
         }
-        client_split s = {groups, row, 64 + any(&seed) % 2000, 1 + any(&seed) % 3000, CLIENT_SPLIT_NO_GROUP,
-                          0,      0};
-        if (groups > 1 && any(&seed) % 2) {
+        client_split s = {groups,
+                          row,
+                          64 + testing_random(&seed) % 2000,
+                          1 + testing_random(&seed) % 3000,
+                          CLIENT_SPLIT_NO_GROUP,
+                          0,
+                          0};
+        if (groups > 1 && testing_random(&seed) % 2) {
             s.index_group = 1;
             row[1] = 8;
-            uint64_t step = any(&seed) % 5;
+            uint64_t step = testing_random(&seed) % 5;
             for (size_t i = 0; i < 4096; i++)
-                index[i] = at += any(&seed) % (step + 1);
+                index[i] = at += testing_random(&seed) % (step + 1);
         }
         const void *columns[] = {index, index, index, index};
         split_whole(&s, columns, counts, before);

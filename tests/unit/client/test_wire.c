@@ -1,13 +1,5 @@
 /* common/wire held against protobuf-c, cut at every byte, and pushed over each limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #include "ingest.pb-c.h"
 #include "wire/address.h"
@@ -92,33 +84,28 @@ typedef struct sample {
     size_t n_message;
 } sample;
 
-static uint64_t any(uint64_t *seed) {
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 11;
-}
-
 static uint64_t any_width(uint64_t *seed) {
-    return (any(seed) << 20 ^ any(seed)) >> (any(seed) % 65 & 63);
+    return testing_random(seed) >> (testing_random(seed) % 65 & 63);
 }
 
 static void sample_fill(sample *s, uint64_t *seed, uint32_t columns, uint32_t groups) {
     wire_batch *b = &s->batch;
     *b = (wire_batch){.run = (uint32_t)any_width(seed),
                       .sequence = any_width(seed),
-                      .crc32c = any(seed) % 4 ? (uint32_t)any(seed) : 0,
-                      .lost_before = any(seed) % 2 ? any_width(seed) : 0,
-                      .first_time = (int64_t)any_width(seed) * (any(seed) % 2 ? 1 : -1),
-                      .last_time = any(seed) % 2 ? INT64_MIN : 0,
-                      .times_valid = any(seed) % 2,
+                      .crc32c = testing_random(seed) % 4 ? (uint32_t)testing_random(seed) : 0,
+                      .lost_before = testing_random(seed) % 2 ? any_width(seed) : 0,
+                      .first_time = (int64_t)(any_width(seed) ^ (testing_random(seed) % 2 ? UINT64_MAX : 0)),
+                      .last_time = testing_random(seed) % 2 ? INT64_MIN : 0,
+                      .times_valid = testing_random(seed) % 2,
                       .n_counts = groups,
                       .n_columns = columns};
     for (uint32_t i = 0; i < groups; i++)
         b->counts[i] = any_width(seed);
     for (size_t i = 0; i < sizeof s->data; i++)
-        s->data[i] = (uint8_t)any(seed);
+        s->data[i] = (uint8_t)testing_random(seed);
     for (uint32_t i = 0; i < columns; i++) {
-        size_t bytes = any(seed) % 3 ? any(seed) % 60 : 0;
-        b->columns[i] = (wire_column){s->data + any(seed) % (sizeof s->data - bytes), bytes};
+        size_t bytes = testing_random(seed) % 3 ? testing_random(seed) % 60 : 0;
+        b->columns[i] = (wire_column){s->data + testing_random(seed) % (sizeof s->data - bytes), bytes};
     }
 }
 
@@ -190,7 +177,7 @@ static void batches_equal_those_of_protobuf_c(void **state) {
     uint64_t seed = 7;
     static const uint32_t sizes[] = {0, 1, 2, 4, 7, 127, 128, 255, WIRE_MAX_COLUMNS};
     for (unsigned round = 0; round < 600; round++) {
-        sample_fill(s, &seed, sizes[any(&seed) % 9], sizes[any(&seed) % 9]);
+        sample_fill(s, &seed, sizes[testing_random(&seed) % 9], sizes[testing_random(&seed) % 9]);
         sample_frame(s);
         assert_same_as_protobuf(s);
         wire_batch parsed;

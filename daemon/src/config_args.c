@@ -50,16 +50,17 @@ static int args_help(FILE *out) {
         fprintf(out, "  --%s %s\n        %s", pd_config_option(key, option), arguments[key->kind], key->help);
         fprintf(out, key->value[0] ? " (default %s)\n" : "\n", key->value);
     }
-    fputs(
-        "\n"
-        "Examples:\n"
-        "  photond --data-dir /data --listen tcp://127.0.0.1:7777 --listen unix:/run/photond/ingest.sock\n"
-        "  photond --config /etc/photond/photond.json --log-level debug\n"
-        "  photond --ring-mb 256 --sync-interval-ms 500ms --print-config > photond.json\n"
-        "\n"
-        "Exit status: 0 stopped as asked, 2 bad configuration, data folder in use, or nothing to listen at.\n"
-        "docs/configuration.md explains the keys, docs/operations.md the rest.\n",
-        out);
+    fputs("\n"
+          "Examples:\n"
+          "  photond --data-dir /data --listen tcp://127.0.0.1:7777 --listen unix:/run/photond/ingest.sock\n"
+          "  photond --config /etc/photond/photond.json --log-level debug\n"
+          "  photond --ring-mb 256 --sync-interval-ms 500ms --print-config > photond.json\n"
+          "\n"
+          "Exit status: 0 stopped as asked; 1 stopped, but a run could not be closed and is left as it was "
+          "on the disk;\n"
+          "2 bad configuration, data folder in use, or an address that cannot be listened at.\n"
+          "docs/configuration.md explains the keys, docs/operations.md the rest.\n",
+          out);
     return ferror(out) ? -1 : 0;
 }
 

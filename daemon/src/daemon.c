@@ -177,6 +177,7 @@ static void daemon_raise_limits(const pd_config *config, pd_server *server) {
 static void daemon_prepare_process(const pd_config *config) {
     char threads[16];
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that is not allowed to grow is an error of its run */
     pd_log_set_level(config->log_level);
     snprintf(threads, sizeof threads, "%u", config->encoder_threads);
     setenv("UV_THREADPOOL_SIZE", threads, 1); /* read by libuv at its first job */

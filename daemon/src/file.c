@@ -160,6 +160,8 @@ pd_open_outcome pd_file_publish(pd_file *file, pd_open_task *open, pd_name_hint 
         return failed == -EEXIST ? PD_OPEN_TAKEN : failed == -ENOSPC ? PD_OPEN_NOROOM : PD_OPEN_FAILED;
     }
     snprintf(file->path, sizeof file->path, "%s/%s.photons", file->dir->path, open->given_name);
+    if (d7_writer_renamed(file->writer, file->path, NULL) != 0)
+        pd_log(PD_LOG_WARNING, "%s: errors will name it by the name it was made under", file->path);
     failed = pd_datadir_sync(file->dir);
     if (!failed)
         return PD_OPEN_DONE;

@@ -1,0 +1,326 @@
+"""Too much of everything: rings that are full, clients that do not read, more connections, runs and bytes than there is room for,
+a full disk, a file that cannot grow. Nothing that was acknowledged is lost, and nobody else notices."""
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+import ingest
+import photond
+import require
+import stored
+from ingest import pb
+
+np = require.module("numpy")
+
+
+def wait_for(what, seconds=30):
+    deadline = time.monotonic() + seconds
+    while True:
+        got = what()
+        if got:
+            return got
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.02)
+
+
+def refused(action, code):
+    try:
+        action()
+    except ingest.Refused as e:
+        assert e.error.code == code, e
+        return e.error
+    raise AssertionError("not refused")
+
+
+def drain(c, seen):
+    """Takes in what has come, without waiting."""
+    while True:
+        try:
+            body = c.receive(0)
+        except TimeoutError:
+            return
+        assert body is not None
+        seen.append(body)
+
+
+# ---- rings, connections, memory ----
+
+
+def runs_are_refused_when_the_ring_is_promised():
+    with photond.Daemon(config={"ring_mb": 2}) as daemon:
+        c = ingest.Connection(daemon.tcp)
+        c.hello()
+        runs = [c.open("first")]
+        while True:
+            try:
+                runs.append(c.open("run-%d" % len(runs)))
+            except ingest.Refused as e:
+                assert e.error.code == pb.ERROR_NO_ROOM and e.error.retry_after_ms > 0, e
+                break
+        assert 2 <= len(runs) < 16, len(runs)
+        rng = np.random.default_rng(2)
+        sent = {r.run: [stored.photons(rng, int(r.batch_bytes) // 6 - 100, ms=10) for _ in range(12)] for r in runs}
+        for i in range(12):
+            for r in runs:
+                c.batch(r, sent[r.run][i])
+        for r in runs:
+            assert c.close(r).last_sequence == 12
+            stored.File(daemon.path(r.name + ".photons")).expect(stored.joined(sent[r.run]))
+        status = daemon.status()
+        assert status["ring"]["high_water"] <= status["ring"]["slots"] and status["ring"]["used"] == 0, status["ring"]
+        c.close(c.open("after"))
+
+
+def connections_beyond_the_limit_are_told():
+    with photond.Daemon(config={"max_connections": 5}) as daemon:
+        kept = [ingest.Connection(daemon.tcp) for _ in range(5)]
+        for c in kept:
+            c.hello()
+        more = ingest.Connection(daemon.unix)
+        error = more.wait_ended()[-1]
+        assert (error.code, error.scope) == (pb.ERROR_NO_ROOM, pb.SCOPE_CONNECTION) and error.retry_after_ms > 0, error
+        more.drop()
+        kept.pop().drop()
+        wait_for(lambda: len(daemon.status()["connections"]) <= 4)
+        c = ingest.Connection(daemon.tcp)
+        c.hello()
+        c.close(c.open("again"))
+
+
+def long_messages_share_the_memory():
+    """Twelve producers of messages of 4 MB where there is memory for 16 MB and a longest message: all get through."""
+    config = {"receive_mb": 20, "message_bytes": 4 << 20, "max_attribute_bytes": 4000000, "max_run_attribute_bytes": 33 << 20}
+    with photond.Daemon(config=config) as daemon:
+        failures = []
+
+        def send(number):
+            try:
+                with ingest.Connection(daemon.tcp, timeout=60) as c:
+                    c.hello("long-%d" % number)
+                    run = c.open("long-%d" % number, summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
+                    for i in range(8):
+                        c.attributes(run, {"note-%d" % i: chr(97 + number) * 3999000})
+                    assert c.close(run).last_sequence == 8
+            except Exception as e:
+                failures.append((number, repr(e)))
+
+        threads = [threading.Thread(target=send, args=(i,)) for i in range(12)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not failures, failures
+
+
+# ---- clients that do not read ----
+
+
+def a_client_that_never_reads_is_cut_off():
+    """By the size of what it leaves unread, and by time."""
+    with photond.Daemon(config={"output_bytes": 65536, "idle_timeout_s": 1.0, "heartbeat_ms": 400}) as daemon:
+        flood = ingest.Connection(daemon.unix)
+        flood.hello("flood")
+        ping = ingest.delimited(pb.Ping(id=1 << 63, monotonic_ns=1 << 63)) * 1000
+        try:
+            while True:
+                flood.send_raw(ping)
+        except OSError:
+            pass
+        assert wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 1
+        flood.drop()
+
+        slow = ingest.Connection(daemon.unix)
+        slow.hello("slow")
+        run = slow.open("slow")
+        empty = ingest.delimited(ingest.make_batch(run, [b"", b"", b"", b""], 1))
+        slow.send_raw(empty)
+        slow.socket.settimeout(20)
+        try:
+            while True:  # each is a duplicate, and is acknowledged
+                slow.socket.sendall(empty * 1000)
+                slow.socket.sendall(ping)
+        except OSError:
+            pass
+        assert wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 2
+        slow.drop()
+        with ingest.Connection(daemon.tcp) as c:
+            c.hello()
+            c.close(c.open("others"))
+        assert daemon.peak_kb() < 200000 or require.sanitized()
+
+
+# ---- disks ----
+
+
+class SmallDisk:
+    """A tmpfs of a few MB as the data folder of a daemon; needs root."""
+
+    def __init__(self, megabytes):
+        self.megabytes = megabytes
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            require.missing("the right to mount a small disk")
+        self.folder = tempfile.mkdtemp(prefix="photond-test.")
+        self.data = os.path.join(self.folder, "data")
+        os.mkdir(self.data)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dm" % self.megabytes, "photond-test", self.data])
+        if done.returncode:
+            require.missing("a system that lets a small disk be mounted")
+        return self
+
+    def grow(self, megabytes):
+        subprocess.run(["mount", "-o", "remount,size=%dm" % megabytes, self.data], check=True)
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.data], check=True)
+        shutil.rmtree(self.folder)
+
+
+def a_full_disk_is_a_pause():
+    config = {"ring_mb": 4, "sync_interval_ms": 100, "summaries": {"enabled": False}}
+    with SmallDisk(3) as disk, photond.Daemon(disk.folder, config) as daemon:
+        rng = np.random.default_rng(4)
+        c = ingest.Connection(daemon.tcp)
+        c.hello("patient")
+        run = c.open("patient")
+        n, sent, seen = int(run.batch_bytes) // 6 - 100, [], []
+
+        def send():
+            for columns in sent:
+                c.batch(run, columns)
+
+        sent = [stored.photons(rng, n, ms=10) for _ in range(2 * 10**7 // (6 * n))]
+        sender = threading.Thread(target=send)
+        sender.start()
+
+        def paused():
+            drain(c, seen)
+            return [m for m in seen if isinstance(m, pb.Paused)]
+
+        assert wait_for(paused)[-1].reason == pb.PAUSE_DISK_FULL, seen[-3:]
+        status = daemon.status()
+        assert status["health"] == "degraded" and status["disk"]["full"], status
+        assert [r["waits"] for r in status["runs"]] == ["disk_full"], status["runs"]
+
+        def stands_still():
+            received = c.acks[run.run].received
+            time.sleep(0.7)
+            drain(c, seen)
+            return c.acks[run.run].received == received
+
+        wait_for(stands_still)  # after the last corners of the disk were filled
+        assert c.acks[run.run].received < len(sent)
+        disk.grow(60)
+        freed = time.monotonic()
+        sender.join()
+        c.wait_ack(run, received=len(sent))
+        assert time.monotonic() - freed < 5
+        assert c.close(run).last_sequence == len(sent)
+        assert wait_for(lambda: daemon.status()["health"] == "ok")
+        assert daemon.status()["counters"]["disk_full"] >= 1
+        stored.File(daemon.path("patient.photons")).expect(stored.joined(sent))
+
+
+def a_full_disk_and_no_patience():
+    """Asked to stop twice: what cannot be closed is left as it is, readable; the exit status says so."""
+    config = {"ring_mb": 4, "sync_interval_ms": 50, "summaries": {"enabled": False}}
+    with SmallDisk(3) as disk:
+        daemon = photond.Daemon(disk.folder, config).start()
+        rng = np.random.default_rng(4)
+        c = ingest.Connection(daemon.tcp)
+        c.hello("hasty")
+        run = c.open("hasty")
+        n = int(run.batch_bytes) // 6 - 100
+        sent = [stored.photons(rng, n, ms=10) for _ in range(10**7 // (6 * n))]
+        threading.Thread(target=lambda: [c.batch(run, b) for b in sent], daemon=True).start()
+        wait_for(lambda: daemon.status()["disk"]["full"])
+        daemon.process.terminate()
+        time.sleep(0.7)
+        assert daemon.process.poll() is None
+        daemon.process.terminate()
+        assert daemon.process.wait(30) == 1, daemon.log()
+        left = stored.File(daemon.path("hasty.photons"))
+        assert left.state == "open"
+        whole = stored.joined(sent)
+        for name, values in left.columns.items():
+            assert np.array_equal(values, whole[name][:len(values)]), name
+        assert len(left.columns["/photons/x"]) > 100000
+
+
+def no_room_for_a_new_run():
+    with SmallDisk(1) as disk, photond.Daemon(disk.folder, {"summaries": {"enabled": False}}) as daemon:
+        with open(daemon.path("filler"), "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(b"x" * 4096)
+            except OSError:
+                pass
+        c = ingest.Connection(daemon.tcp)
+        c.hello()
+        error = refused(lambda: c.open("late", run_id=uuid.uuid4().bytes), pb.ERROR_NO_ROOM)
+        assert error.retry_after_ms > 0
+        os.unlink(daemon.path("filler"))
+        assert sorted(n for n in os.listdir(daemon.data) if n[0] != ".") == []
+        c.close(c.open("late"))
+
+
+def a_file_that_cannot_grow_fails_alone():
+    """EFBIG stands for all errors of the disk: final for its run, which says so; another run goes on."""
+    with photond.Daemon(config={"summaries": {"enabled": False}}) as daemon:
+        rng = np.random.default_rng(4)
+        other = ingest.Connection(daemon.unix)
+        other.hello("other")
+        small = other.open("small")
+        other.batch(small, stored.photons(rng, 100))
+        c = ingest.Connection(daemon.tcp)
+        c.hello("doomed")
+        run = c.open("doomed")
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+        n = int(run.batch_bytes) // 6 - 100
+        error = None
+        for _ in range(100):
+            c.batch(run, stored.photons(rng, n, ms=10))
+            seen = []
+            drain(c, seen)
+            errors = [m for m in seen if isinstance(m, pb.Error)]
+            if errors:
+                error = errors[0]
+                break
+        assert error and (error.code, error.scope, error.run) == (pb.ERROR_RUN_FAILED, pb.SCOPE_RUN, run.run), error
+        assert "File too large" in error.text and "doomed.photons" in error.text, error.text
+        c.send(pb.Ping(id=5))
+        while True:
+            body = c.receive()
+            if isinstance(body, pb.Pong):
+                break
+        refused(lambda: c.open("doomed", run_id=run.run_id), pb.ERROR_RUN_FAILED)
+        status = daemon.status()
+        assert status["health"] == "not_ok" and any("doomed" in r for r in status["reasons"]), status
+        assert status["counters"]["runs_failed"] == 1
+        assert status["counters"]["photons_discarded"] > 0, status["counters"]
+        other.batch(small, stored.photons(rng, 100))
+        other.close(small)
+        c.close(c.open("next"))
+        assert stored.File(daemon.path("small.photons")).state == "closed"
+        assert wait_for(lambda: daemon.status()["ring"])["used"] == 0
+
+
+CASES = [runs_are_refused_when_the_ring_is_promised, connections_beyond_the_limit_are_told, long_messages_share_the_memory,
+         a_client_that_never_reads_is_cut_off, a_file_that_cannot_grow_fails_alone, a_full_disk_is_a_pause,
+         a_full_disk_and_no_patience, no_room_for_a_new_run]
+
+
+def main():
+    for case in CASES:
+        print(case.__name__, flush=True)
+        case()
+
+
+if __name__ == "__main__":
+    main()

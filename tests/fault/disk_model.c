@@ -26,6 +26,7 @@ typedef struct disk_file {
     bool syncing;
     size_t size_at_sync;
     void *lock_holder;
+    uint64_t bytes_read;
 } disk_file;
 
 typedef struct disk_handle {
@@ -226,11 +227,18 @@ static void free_file(disk_file *f) {
     free(f);
 }
 
-/* Files that no name leads to, on the disk either, are gone. */
+static bool is_open(const disk *d, const disk_file *f) {
+    for (const disk_handle *h = d->handles; h; h = h->next)
+        if (h->file == f)
+            return true;
+    return false;
+}
+
+/* Files that no name leads to, on the disk either, are gone with their last handle. */
 static void forget_unlinked(disk *d) {
     size_t n = 0;
     for (size_t i = 0; i < d->n_files; i++) {
-        if (d->files[i]->linked || d->files[i]->linked_durably)
+        if (d->files[i]->linked || d->files[i]->linked_durably || is_open(d, d->files[i]))
             d->files[n++] = d->files[i];
         else
             free_file(d->files[i]);
@@ -319,7 +327,7 @@ static size_t moved(const disk *d, size_t bytes) {
 
 static int64_t model_pread(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset) {
     const disk *d = ctx;
-    const disk_file *f = file_of(file);
+    disk_file *f = file_of(file);
     if (d->dead)
         return -EIO;
     if (offset >= f->size)
@@ -327,6 +335,7 @@ static int64_t model_pread(void *ctx, void *file, void *buffer, size_t bytes, ui
     size_t n = f->size - (size_t)offset < bytes ? f->size - (size_t)offset : bytes;
     n = moved(d, n);
     memcpy(buffer, f->now + offset, n);
+    f->bytes_read += n;
     return (int64_t)n;
 }
 
@@ -411,6 +420,8 @@ static int model_sync_directory(void *ctx, const char *path) {
     int rc = change(d, &failure);
     for (size_t i = 0; i < d->n_files && rc == 0; i++)
         d->files[i]->linked_durably = d->files[i]->linked;
+    if (rc == 0)
+        forget_unlinked(d);
     return rc;
 }
 
@@ -450,6 +461,11 @@ const uint8_t *disk_content(const disk *d, const char *path, size_t *ret_bytes) 
         return NULL;
     *ret_bytes = f->size;
     return f->now ? f->now : (const uint8_t *)"";
+}
+
+uint64_t disk_bytes_read(const disk *d, const char *path) {
+    const disk_file *f = find_file(d, path);
+    return f ? f->bytes_read : 0;
 }
 
 void disk_put(disk *d, const char *path, const void *data, size_t bytes) {
@@ -496,6 +512,5 @@ void disk_power_cut(disk *d) {
             f->linked = disk_chance(d, 500);
         f->linked_durably = f->linked;
     }
-    if (!d->handles)
-        forget_unlinked(d);
+    forget_unlinked(d);
 }

@@ -29,6 +29,9 @@ bool disk_chance(disk *d, unsigned per_mille);
 /* A file's bytes as programs see them; NULL where there is none. Good until the file is written. */
 const uint8_t *disk_content(const disk *d, const char *path, size_t *ret_bytes);
 
+/* How many bytes of it were read, by whomever; 0 where there is none. */
+uint64_t disk_bytes_read(const disk *d, const char *path);
+
 /* A file that is there, durably. */
 void disk_put(disk *d, const char *path, const void *data, size_t bytes);
 

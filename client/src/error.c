@@ -38,7 +38,8 @@ const char *photon_client_server_code_name(uint32_t server_code) {
     return value ? value->name : "ERROR_?";
 }
 
-static int error_fill(photon_client_error *err, int code, int os_errno, const char *format, va_list list) {
+__attribute__((format(printf, 4, 0))) static int error_fill(photon_client_error *err, int code, int os_errno,
+                                                            const char *format, va_list list) {
     if (err) {
         *err = (photon_client_error){.code = code, .os_errno = os_errno};
         vsnprintf(err->text, sizeof err->text, format, list);

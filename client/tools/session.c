@@ -8,8 +8,8 @@
 
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "dice.h"
 #include "ledger.h"
-#include "random.h"
 
 enum {
     SESSION_SLICE_MS = 500,        /* how long a call waits before we look at the clock and at Ctrl-C */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
+#include "dice.h"
 #include "source.h"
 
 enum {

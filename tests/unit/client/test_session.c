@@ -192,7 +192,7 @@ static void lost_connection_tells_how_far_it_came(void **state) {
     sending *t = *state;
     t->options.batch = 100;
     t->base.server.hook = hang_up_later;
-    t->base.server.credit_bytes = 1000;
+    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 1000;
     t->base.server.durable_behind = 3;
     listen_for(t);
     send_all(t, recording(SEND_UNKNOWN), 1);
@@ -233,7 +233,7 @@ static void server_that_takes_nothing_is_given_up(void **state) {
     t->options.batch = 100;
     t->options.timeout_ms = 300;
     t->base.server.hook = hold_from_batch_3;
-    t->base.server.credit_bytes = 2000;
+    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 2000;
     listen_for(t);
     send_all(t, recording(100000), 1);
     assert_non_null(strstr(t->errors.text, "--timeout"));
@@ -252,7 +252,7 @@ static void interrupted_sending_still_closes_the_run(void **state) {
     sending *t = *state;
     t->options.batch = 100;
     t->base.server.hook = interrupt_at_batch_3;
-    t->base.server.credit_bytes = 2000;
+    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 2000;
     listen_for(t);
     send_all(t, recording(SEND_UNKNOWN), 1);
     assert_non_null(strstr(t->errors.text, "interrupted"));

@@ -1,6 +1,6 @@
 /* Random numbers that are the same on every machine: integers and plain arithmetic only, no libm. */
-#ifndef CLIENT_TOOLS_RANDOM_H
-#define CLIENT_TOOLS_RANDOM_H
+#ifndef CLIENT_TOOLS_DICE_H
+#define CLIENT_TOOLS_DICE_H
 
 #include <stdint.h>
 

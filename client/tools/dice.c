@@ -1,4 +1,4 @@
-#include "random.h"
+#include "dice.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "d7_testing.h"
 #include "testing.h"
 
-enum { N = 1500, TURN = 100 };
+enum { N = 800, TURN = 100 };
 
 typedef struct fixture {
     memio file;
@@ -83,20 +83,25 @@ static size_t page_ends(fixture *f, page_end *ends, size_t cap) {
     return n;
 }
 
+/* The middle of the padding of a small closed file, which is all the same. */
+static bool in_padding(const fixture *f, size_t at) {
+    return at > 5000 && at + 100 < f->n_good;
+}
+
 /* Cut at every byte: pages that end before the cut are all there, with their values. */
 static void cut_anywhere(fixture *f, uint32_t step, bool close) {
     static page_end starts[256];
     testing_write(&f->io, N, TURN, step, 256, close);
     keep_good(f);
     size_t n_pages = page_ends(f, starts, 256), whole_before = 0;
-    for (size_t cut = 0; cut <= f->n_good; cut++) {
+    for (size_t cut = 0; cut <= f->n_good; cut += in_padding(f, cut) ? 61 : 1) {
         d7_reader *r = NULL;
         d7_error err;
         f->file.n = cut;
         int rc = d7_reader_open(&r, "memory", &f->options, &err);
         if (rc != 0) {
             assert_int_equal(rc, D7_ERR_TRUNCATED);
-            assert_true(cut < 120);
+            assert_true(cut < 120); /* inside the header */
             continue;
         }
         size_t good = good_pages(r, 0, f->x) + good_pages(r, 1, f->y), begun = 0;
@@ -173,9 +178,9 @@ static void flip_every_bit(void **state) {
     fixture *f = *state;
     for (int closed = 0; closed < 2; closed++) {
         size_t unnoticed = 0, flips = 0;
-        testing_write(&f->io, 400, TURN, 512, 128, closed);
+        testing_write(&f->io, 250, TURN, 512, 128, closed);
         keep_good(f);
-        size_t end = f->n_good < 2500 ? f->n_good : 2500;
+        size_t end = f->n_good < 1800 ? f->n_good : 1800;
         for (size_t byte = 0; byte < f->n_good; byte++) {
             if (byte == end)
                 byte = f->n_good - 60; /* the middle of the padding is all the same */

@@ -283,8 +283,9 @@ static void memory_runs_out_while_writing(void **state) {
         assert_int_equal(rc, failed ? D7_ERR_NOMEM : 0);
         assert_prefix(f);
         if (w && failed) {
-            assert_int_equal(d7_writer_append(w, 0, f->x, 1, &f->err),
-                             d7_writer_close(w, NULL) == 0 ? D7_ERR_STATE : 0);
+            rc = d7_writer_append(w, 0, f->x, 1, &f->err);
+            assert_true(rc == 0 || rc == D7_ERR_STATE); /* it may have failed while closing */
+            assert_int_equal(d7_writer_close(w, &f->err), 0);
             d7_reader *r = testing_open(&f->io, false, false);
             assert_int_equal(d7_reader_state(r), D7_STATE_CLOSED);
             assert_int_equal(d7_reader_n_problems(r), 0);

@@ -541,7 +541,8 @@ static void what_is_no_d7_file_is_named(void **state) {
     memio_set(&f->file, "", 0);
     assert_int_equal(d7_reader_open(&r, "memory", &o, &f->err), D7_ERR_TRUNCATED);
     assert_string_equal(f->err.text, "memory: the file is empty");
-    memio_set(&f->file, "\x89HDF\r\n\x1a\n and more that is no D7", 35);
+    static const char foreign[] = "\x89HDF\r\n\x1a\n and more that is no D7";
+    memio_set(&f->file, foreign, sizeof foreign - 1);
     assert_int_equal(d7_reader_open(&r, "memory", &o, &f->err), D7_ERR_CORRUPT);
     assert_non_null(strstr(f->err.text, "no D7 file"));
     assert_int_equal(d7_reader_open(&r, "", &o, &f->err), D7_ERR_ARG);

@@ -320,14 +320,8 @@ static int recovery_tail(recovery *r, d7_tail **ret_tail, d7_error *err) {
     }
     d7_tail_layout layout = {
         .bytes_per_page = s->bytes_per_page, .types = types, .n_datasets = s->n_datasets};
-    size_t needed;
     d7_tail *t = NULL;
-    int rc = d7_tail_slot_bytes(&layout, &needed);
-    if (rc != 0 || needed > r->slots.slot_bytes)
-        rc = d7__fail(err, D7_ERR_CORRUPT, 0, D7_NO_OFFSET, "%s: its slots are too small for its datasets",
-                      r->tail_path);
-    else
-        rc = d7__tail_new(&t, r->tail_path, &layout, r->slots.slot_bytes, r->options.io, &r->alloc, err);
+    int rc = d7__tail_new(&t, r->tail_path, &layout, r->slots.slot_bytes, r->options.io, &r->alloc, err);
     d7__release(&r->alloc, types);
     if (rc != 0)
         return rc;

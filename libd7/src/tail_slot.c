@@ -37,13 +37,19 @@ static bool layout_valid(const d7_tail_layout *l) {
     return true;
 }
 
-/* Of a slot without attributes whose pages are as full as they can be. */
+/* What a slot has besides datasets and attributes, with the longest name of a producer. */
+enum { FIXED_BYTES = D7__SLOT_HEAD_END + D7_TAIL_PRODUCER_BYTES_MAX + 1 + D7__SLOT_TRAILER_BYTES };
+
+/* Of a dataset whose partial page is as full as it can be. */
+static uint64_t dataset_bytes(d7_type type, uint32_t bytes_per_page) {
+    uint64_t items = d7_items_per_page(type, bytes_per_page) - 1;
+    return D7__RECORD_BYTES + padded(items * d7_type_size(type));
+}
+
 static uint64_t bytes_without_attributes(const d7_tail_layout *l) {
-    uint64_t sum = D7__SLOT_HEAD_END + padded(D7_TAIL_PRODUCER_BYTES_MAX + 1) + D7__SLOT_TRAILER_BYTES;
-    for (size_t i = 0; i < l->n_datasets; i++) {
-        size_t size = d7_type_size(l->types[i]);
-        sum += D7__RECORD_BYTES + padded((d7_items_per_page(l->types[i], l->bytes_per_page) - 1) * size);
-    }
+    uint64_t sum = FIXED_BYTES;
+    for (size_t i = 0; i < l->n_datasets; i++)
+        sum += dataset_bytes(l->types[i], l->bytes_per_page);
     return sum;
 }
 
@@ -406,15 +412,25 @@ static int decode_dataset(decoder *d, const uint8_t *record, uint32_t bytes_per_
     return skip_padding(d) ? 0 : bad_slot(d->err, d->at, "padding is not 0");
 }
 
+/* Room for the fullest slot of this layout, attributes left out, is at least what its place has. */
+static int decode_check_place(const decoder *d, const d7_tail_slot *s, const uint8_t *records) {
+    uint64_t sum = FIXED_BYTES;
+    for (size_t i = 0; i < s->n_datasets; i++)
+        sum += dataset_bytes((d7_type)records[i * D7__RECORD_BYTES + D7__RECORD_TYPE], s->bytes_per_page);
+    return sum <= s->slot_bytes
+               ? 0
+               : bad_slot(d->err, D7__SLOT_SLOT_BYTES, "its place is too small for its datasets");
+}
+
 static int decode_datasets(decoder *d, const d7_tail_slot *s) {
     if (s->n_datasets > left(d) / D7__RECORD_BYTES)
         return bad_slot(d->err, D7__SLOT_N_DATASETS, "it ends inside the datasets");
-    const uint8_t *record = d->slot + d->at;
+    const uint8_t *records = d->slot + d->at;
     d->at += s->n_datasets * D7__RECORD_BYTES;
     int rc = 0;
     for (size_t i = 0; i < s->n_datasets && rc == 0; i++)
-        rc = decode_dataset(d, record + i * D7__RECORD_BYTES, s->bytes_per_page);
-    return rc;
+        rc = decode_dataset(d, records + i * D7__RECORD_BYTES, s->bytes_per_page);
+    return rc != 0 ? rc : decode_check_place(d, s, records);
 }
 
 static bool take_attribute(decoder *d, d7_attribute *a) {

@@ -322,6 +322,25 @@ static void a_shorter_used_is_refused(void **state) {
     assert_non_null(strstr(err.text, "bytes follow the attributes"));
 }
 
+static void a_place_too_small_for_full_pages_is_refused(void **state) {
+    (void)state;
+    uint8_t slot[PLACE];
+    d7_tail_slot s;
+    d7_error err;
+    size_t bytes;
+    assert_int_equal(d7_tail_slot_encode(&layout_2, &(d7_tail_identity){0}, &(d7_tail_claim){.generation = 1},
+                                         &mark_2, slot, PLACE, &bytes, NULL),
+                     0);
+    size_t used = d7__slot_used_bytes(slot, PLACE);
+    bytes_store32(slot + D7__SLOT_BYTES_PER_PAGE, 1800); /* 160 + 256 + 8 + 2 * 24 + 1800 + 1792 */
+    stamp(slot, used);
+    assert_int_equal(d7_tail_slot_decode(slot, PLACE, &s, NULL), 0);
+    bytes_store32(slot + D7__SLOT_BYTES_PER_PAGE, 1824);
+    stamp(slot, used);
+    assert_int_equal(d7_tail_slot_decode(slot, PLACE, &s, &err), D7_ERR_CORRUPT);
+    assert_int_equal(err.offset, D7__SLOT_SLOT_BYTES);
+}
+
 static void an_empty_place_is_no_slot(void **state) {
     (void)state;
     static const uint8_t empty[PLACE];
@@ -489,6 +508,7 @@ int main(void) {
         cmocka_unit_test(mixed_sectors_are_refused),
         cmocka_unit_test(every_field_has_its_limits),
         cmocka_unit_test(a_shorter_used_is_refused),
+        cmocka_unit_test(a_place_too_small_for_full_pages_is_refused),
         cmocka_unit_test(an_empty_place_is_no_slot),
         cmocka_unit_test(bad_marks_are_refused),
         cmocka_unit_test(attributes_have_a_budget),

@@ -3,18 +3,23 @@ and by find_package, and run; the shared object exports its own names only.
 
     test_install.py NAME BUILD COMPILER FLAGS COMMAND...
 
-Each COMMAND is an example and its arguments ("write_demo demo.photons"); they run in order, in one folder. FLAGS are the
-sanitizer's, which the consumers need too.
+Each COMMAND is an example and its arguments ("write_demo demo.photons"); they run in order, in one folder. An argument ADDRESS
+is that of a photond that is started for them. FLAGS are the sanitizer's, which the consumers need too.
 """
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
+import photond
 import require
 
 SOURCE = os.environ["PHOTOND_SOURCE"]
+
+# The command that comes with a library, where it has another name.
+COMMANDS = {"photon-client": "photon-send"}
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES C)
@@ -51,21 +56,25 @@ class Installed:
     def check_symbols(self):
         names = run("nm", "-D", "--defined-only", os.path.join(self.library, "lib%s.so" % self.name)).splitlines()
         names = [line.split()[-1].split("@")[0] for line in names]
-        assert any(n.startswith(self.name + "_") for n in names)
-        others = [n for n in names if not n.startswith(self.name + "_") and not n.startswith("__")]
-        internal = [n for n in names if n.startswith(self.name + "__")]
+        prefix = self.name.replace("-", "_")
+        assert any(n.startswith(prefix + "_") for n in names)
+        others = [n for n in names if not n.startswith(prefix + "_") and not n.startswith("__")]
+        internal = [n for n in names if n.startswith(prefix + "__")]
         assert not others and not internal, "exported beside the public names: %s" % (others + internal)
 
     def check_program(self):
-        """The command of the library's name runs from where it was installed, and has its manual."""
-        run(os.path.join(self.prefix, "bin", self.name), "--version", env=self.environment)
-        assert os.path.isfile(os.path.join(self.prefix, "share", "man", "man1", self.name + ".1"))
+        """The library's command runs from where it was installed, and has its manual."""
+        command = COMMANDS.get(self.name, self.name)
+        run(os.path.join(self.prefix, "bin", command), "--version", env=self.environment)
+        assert os.path.isfile(os.path.join(self.prefix, "share", "man", "man1", command + ".1"))
 
     def run_examples(self, folder, programs):
         work = os.path.join(folder, "work")
         shutil.rmtree(work, ignore_errors=True)
         os.mkdir(work)
-        outputs = [run(os.path.join(programs, c[0]), *c[1:], cwd=work, env=self.environment) for c in self.commands]
+        with photond.Daemon() if any("ADDRESS" in c for c in self.commands) else contextlib.nullcontext() as daemon:
+            outputs = [run(os.path.join(programs, c[0]), *(daemon.unix if a == "ADDRESS" else a for a in c[1:]), cwd=work,
+                           env=self.environment) for c in self.commands]
         shutil.rmtree(work)
         return outputs
 

@@ -7,10 +7,6 @@
 #include "config_keys.h"
 #include "text.h"
 
-#ifndef PHOTOND_VERSION
-#define PHOTOND_VERSION "unknown"
-#endif
-
 typedef struct args_option {
     const char *name;  /* without dashes */
     const char *value; /* NULL: none was given */

@@ -9,10 +9,6 @@
 
 #include "profile.h"
 
-#ifndef PHOTOND_VERSION
-#define PHOTOND_VERSION "unknown"
-#endif
-
 /* A random UUID (version 4). Without random bytes, the clock has to do. */
 static void lincam_guid(char *text, size_t cap) {
     unsigned char b[16];

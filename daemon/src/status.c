@@ -112,37 +112,8 @@ static json_t *status_connection(const pd_status_connection *connection) {
 
 static json_t *status_counters(const pd_status_counters *counters) {
     json_t *c = json_object();
-#define STATUS_COUNTER(name) status_count(c, #name, counters->name)
-    STATUS_COUNTER(connections);
-    STATUS_COUNTER(connections_refused);
-    STATUS_COUNTER(connection_errors);
-    STATUS_COUNTER(timeouts);
-    STATUS_COUNTER(cut_off);
-    STATUS_COUNTER(runs_opened);
-    STATUS_COUNTER(runs_closed);
-    STATUS_COUNTER(runs_failed);
-    STATUS_COUNTER(opens_refused);
-    STATUS_COUNTER(photons_received);
-    STATUS_COUNTER(photons_durable);
-    STATUS_COUNTER(photons_dropped);
-    STATUS_COUNTER(photons_discarded);
-    STATUS_COUNTER(batches_received);
-    STATUS_COUNTER(batches_dropped);
-    STATUS_COUNTER(batches_duplicate);
-    STATUS_COUNTER(batches_refused);
-    STATUS_COUNTER(bytes_received);
-    STATUS_COUNTER(bytes_written);
-    STATUS_COUNTER(pages_encoded);
-    STATUS_COUNTER(pages_written);
-    STATUS_COUNTER(syncs);
-    STATUS_COUNTER(sync_failures);
-    STATUS_COUNTER(disk_full);
-    STATUS_COUNTER(stalls);
-    STATUS_COUNTER(stall_ns);
-    STATUS_COUNTER(exports);
-    STATUS_COUNTER(exports_failed);
-    STATUS_COUNTER(exports_skipped);
-    STATUS_COUNTER(log_lines_lost);
+#define STATUS_COUNTER(name, text) status_count(c, #name, counters->name);
+    PD_STATUS_COUNTER_MAP(STATUS_COUNTER)
 #undef STATUS_COUNTER
     return c;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counters.h"
+
 /* How it goes. Degraded: it works, but somebody should look (a stalled or silent client, a failed
  * export, a disk that is full and waited for). Not OK: data is being lost or cannot be stored. */
 typedef enum pd_health { PD_HEALTH_OK = 0, PD_HEALTH_DEGRADED, PD_HEALTH_NOT_OK } pd_health;
@@ -69,25 +71,17 @@ typedef struct pd_status_connection {
     uint64_t received_bytes;
 } pd_status_connection;
 
+/* What counters.h counts, and what is counted elsewhere (nothing drops events yet). */
+#define PD_STATUS_COUNTER_MAP(X)                                                                             \
+    PD_COUNTER_MAP(X)                                                                                        \
+    X(photons_dropped, "items dropped by the overflow policy")                                               \
+    X(batches_dropped, "batches dropped by the overflow policy")                                             \
+    X(log_lines_lost, "lines of the log that could not be written")
+
 typedef struct pd_status_counters {
-    uint64_t connections; /* accepted */
-    uint64_t connections_refused;
-    uint64_t connection_errors; /* ended by an error of the peer */
-    uint64_t timeouts;
-    uint64_t cut_off; /* ended because the client did not read its answers */
-    uint64_t runs_opened, runs_closed, runs_failed, opens_refused;
-    uint64_t photons_received, photons_durable, photons_dropped;
-    uint64_t photons_discarded; /* received, then given up because their run failed */
-    uint64_t batches_received, batches_dropped, batches_duplicate, batches_refused;
-    uint64_t bytes_received; /* from sockets */
-    uint64_t bytes_written;  /* to .photons files */
-    uint64_t pages_encoded, pages_written;
-    uint64_t syncs, sync_failures;
-    uint64_t disk_full; /* times that a write met a full disk */
-    uint64_t stalls;    /* times that a stream was held back */
-    uint64_t stall_ns;  /* for how long, summed over streams */
-    uint64_t exports, exports_failed, exports_skipped;
-    uint64_t log_lines_lost;
+#define PD_STATUS_COUNTER_FIELD(name, text) uint64_t name;
+    PD_STATUS_COUNTER_MAP(PD_STATUS_COUNTER_FIELD)
+#undef PD_STATUS_COUNTER_FIELD
 } pd_status_counters;
 
 typedef struct pd_status {

@@ -192,6 +192,22 @@ static void a_status_is_json_with_all_that_is_known(void **state) {
     json_decref(j);
 }
 
+static void the_document_has_a_line_for_each_counter(void **state) {
+    (void)state;
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    FILE *f = fopen(TEST_FIXTURES "/../../docs/operations.md", "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+#define LINE(name, what)                                                                                     \
+    if (!strstr(text, "\n| `" #name "` | " what " |\n"))                                                     \
+        fail_msg("docs/operations.md has no line for the counter %s: %s", #name, what);
+    PD_STATUS_COUNTER_MAP(LINE)
+#undef LINE
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_from_outside_are_made_safe),
@@ -201,6 +217,7 @@ int main(void) {
         cmocka_unit_test(lines_of_threads_do_not_mix),
         cmocka_unit_test(rates_over_a_sliding_window),
         cmocka_unit_test(a_status_is_json_with_all_that_is_known),
+        cmocka_unit_test(the_document_has_a_line_for_each_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,17 +7,36 @@
 #include "config_keys.h"
 #include "text.h"
 
+/* Options that are no keys. */
+typedef enum args_command {
+    ARGS_NONE,
+    ARGS_CONFIG,
+    ARGS_CHECK,
+    ARGS_PRINT,
+    ARGS_HELP,
+    ARGS_VERSION
+} args_command;
+
+enum { ARGS_N_COMMANDS = ARGS_VERSION + 1, ARGS_NAME_BYTES = 100 };
+
+static const struct {
+    const char *name;
+    bool takes_value;
+} args_commands[ARGS_N_COMMANDS] = {[ARGS_CONFIG] = {"config", true},
+                                    [ARGS_CHECK] = {"check-config", true},
+                                    [ARGS_PRINT] = {"print-config", false},
+                                    [ARGS_HELP] = {"help", false},
+                                    [ARGS_VERSION] = {"version", false}};
+
 typedef struct args_option {
-    const char *name;  /* without dashes */
-    const char *value; /* NULL: none was given */
+    char name[ARGS_NAME_BYTES]; /* without dashes */
+    args_command command;       /* or ARGS_NONE, and then */
+    const pd_config_key *key;
+    const char *value; /* "true" where none was given nor needed */
 } args_option;
 
-/* What is asked for beside the keys. */
-typedef struct args_plan {
-    const char *config_file;
-    const char *check_file;
-    bool print, help, version;
-} args_plan;
+/* The commands that were given, by number: their values. */
+typedef const char *args_plan[ARGS_N_COMMANDS];
 
 static int args_help(FILE *out) {
     fputs(
@@ -65,58 +84,6 @@ static pd_config_action args_fail(const char *sentence) {
     return PD_CONFIG_FAIL;
 }
 
-/* Splits "--name=value" and "--name value"; a bool may stand alone. Returns the arguments used (1 or 2),
- * or 0 with err. `buffer` keeps the name. */
-static int args_take(args_option *option, char *buffer, size_t cap, int n, char **argv, pd_error *err) {
-    const char *arg = argv[0];
-    if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0') {
-        pd_error_set(err, "%.100s: not an option; see photond --help", arg);
-        return 0;
-    }
-    const char *equals = strchr(arg, '=');
-    size_t name_bytes = equals ? (size_t)(equals - arg) - 2 : strlen(arg) - 2;
-    if (name_bytes >= cap)
-        name_bytes = cap - 1;
-    memcpy(buffer, arg + 2, name_bytes);
-    buffer[name_bytes] = '\0';
-    option->name = buffer;
-    option->value = equals ? equals + 1 : NULL;
-    const pd_config_key *key = pd_config_key_by_option(buffer);
-    bool bare =
-        strcmp(buffer, "help") == 0 || strcmp(buffer, "version") == 0 || strcmp(buffer, "print-config") == 0;
-    if (equals || bare)
-        return 1;
-    if (key && key->kind == PD_CONFIG_BOOL && (n < 2 || strncmp(argv[1], "--", 2) == 0)) {
-        option->value = "true";
-        return 1;
-    }
-    if (n < 2)
-        return 1;
-    option->value = argv[1];
-    return 2;
-}
-
-static bool args_is(const args_option *option, const char *name) {
-    return strcmp(option->name, name) == 0;
-}
-
-/* Options that are no keys. Returns whether it was one. */
-static bool args_plan_option(args_plan *plan, const args_option *option) {
-    if (args_is(option, "config"))
-        plan->config_file = option->value;
-    else if (args_is(option, "check-config"))
-        plan->check_file = option->value;
-    else if (args_is(option, "print-config"))
-        plan->print = true;
-    else if (args_is(option, "help"))
-        plan->help = true;
-    else if (args_is(option, "version"))
-        plan->version = true;
-    else
-        return false;
-    return true;
-}
-
 static int args_unknown(const char *name, pd_error *err) {
     const char *nearest = NULL;
     size_t best = strlen(name) / 3 + 2;
@@ -133,48 +100,81 @@ static int args_unknown(const char *name, pd_error *err) {
     return pd_error_set(err, "--%.60s: unknown option; see photond --help", name);
 }
 
-/* Whether a key was set by an earlier option. */
-static bool args_set_before(int argc, char **argv, const char *name) {
-    size_t n = strlen(name);
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, name, n) == 0 &&
-            (argv[i][2 + n] == '\0' || argv[i][2 + n] == '='))
-            return true;
-    return false;
+/* Finds what an option is. Returns 0, or -1 with err. */
+static int args_look_up(args_option *option, pd_error *err) {
+    option->command = ARGS_NONE;
+    for (int c = ARGS_NONE + 1; c < ARGS_N_COMMANDS; c++)
+        if (strcmp(option->name, args_commands[c].name) == 0)
+            option->command = (args_command)c;
+    option->key = pd_config_key_by_option(option->name);
+    return option->command || option->key ? 0 : args_unknown(option->name, err);
 }
 
-/* One pass over the options: the first (config NULL) only looks for the plan, the second sets the keys
- * over the file. */
-static int args_pass(args_plan *plan, pd_config *config, int argc, char **argv, pd_error *err) {
+/* Whether the next argument is its value. A key that is true or false may stand alone. */
+static bool args_wants_next(const args_option *option, const char *next) {
+    if (option->command)
+        return args_commands[option->command].takes_value;
+    return option->key->kind != PD_CONFIG_BOOL || (next && strncmp(next, "--", 2) != 0);
+}
+
+/* Reads the option at argv[*i], "--name=value", "--name value" or "--name", and moves *i past it.
+ * Returns 0, or -1 with err. */
+static int args_next(args_option *option, int *i, int argc, char **argv, pd_error *err) {
+    const char *arg = argv[(*i)++];
+    if (strncmp(arg, "--", 2) != 0 || arg[2] == '\0')
+        return pd_error_set(err, "%.100s: not an option; see photond --help", arg);
+    size_t n = strcspn(arg + 2, "="), kept = n < ARGS_NAME_BYTES ? n : ARGS_NAME_BYTES - 1;
+    bool equals = arg[2 + n] == '=';
+    memcpy(option->name, arg + 2, kept);
+    option->name[kept] = '\0';
+    option->value = equals ? arg + 2 + n + 1 : NULL;
+    if (args_look_up(option, err) != 0)
+        return -1;
+    if (equals)
+        return 0;
+    bool takes_next = args_wants_next(option, *i < argc ? argv[*i] : NULL);
+    if (takes_next && *i == argc)
+        return pd_error_set(err, "--%s: a value is missing", option->name);
+    option->value = takes_next ? argv[(*i)++] : "true";
+    return 0;
+}
+
+/* Which commands there are. */
+static int args_read_plan(args_plan plan, int argc, char **argv, pd_error *err) {
     for (int i = 1; i < argc;) {
         args_option option;
-        char buffer[100];
-        int used = args_take(&option, buffer, sizeof buffer, argc - i, argv + i, err);
-        if (used == 0)
+        if (args_next(&option, &i, argc, argv, err) != 0)
             return -1;
-        bool planned = args_plan_option(plan, &option);
-        if (!planned && !pd_config_key_by_option(option.name))
-            return args_unknown(option.name, err);
-        if (!option.value && !plan->help && !plan->version && !(planned && args_is(&option, "print-config")))
-            return pd_error_set(err, "--%s: a value is missing", option.name);
-        if (config && !planned &&
-            pd_config_set(config, option.name, option.value, !args_set_before(i, argv, option.name), err) !=
-                0)
-            return -1;
-        i += used;
+        if (option.command)
+            plan[option.command] = option.value;
     }
     return 0;
 }
 
-static int args_build(pd_config *config, const args_plan *plan, int argc, char **argv, pd_error *err) {
-    args_plan ignored = *plan;
-    const char *file = plan->check_file ? plan->check_file : plan->config_file;
+/* Sets the keys that are given as options. */
+static int args_set_keys(pd_config *config, int argc, char **argv, pd_error *err) {
+    bool listed = false; /* the one list among the options has had its first value */
+    for (int i = 1; i < argc;) {
+        args_option option;
+        if (args_next(&option, &i, argc, argv, err) != 0)
+            return -1;
+        if (option.command)
+            continue;
+        if (pd_config_set(config, option.name, option.value, !listed, err) != 0)
+            return -1;
+        listed = listed || option.key->kind == PD_CONFIG_ADDRESSES;
+    }
+    return 0;
+}
+
+static int args_build(pd_config *config, args_plan plan, int argc, char **argv, pd_error *err) {
+    const char *file = plan[ARGS_CHECK] ? plan[ARGS_CHECK] : plan[ARGS_CONFIG];
     if (pd_config_init(config, err) != 0 || (file && pd_config_read(config, file, err) != 0) ||
-        args_pass(&ignored, config, argc, argv, err) != 0)
+        args_set_keys(config, argc, argv, err) != 0)
         return -1;
     if (pd_config_check(config, err) != 0)
         return file ? pd_error_prefix(err, "%s", file) : -1;
-    if (config->encoder_threads == 0 && !plan->print) {
+    if (config->encoder_threads == 0 && !plan[ARGS_PRINT]) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
         config->encoder_threads = processors < 1 ? 1 : processors > 1024 ? 1024 : (uint32_t)processors;
     }
@@ -188,20 +188,20 @@ static pd_config_action args_exit(int failed) {
 }
 
 pd_config_action pd_config_from_args(pd_config *config, int argc, char **argv) {
-    args_plan plan = {0};
+    args_plan plan = {NULL};
     pd_error err;
     memset(config, 0, sizeof *config);
-    if (args_pass(&plan, NULL, argc, argv, &err) != 0)
+    if (args_read_plan(plan, argc, argv, &err) != 0)
         return args_fail(err.text);
-    if (plan.help)
+    if (plan[ARGS_HELP])
         return args_exit(args_help(stdout));
-    if (plan.version)
+    if (plan[ARGS_VERSION])
         return args_exit(puts("photond " PHOTOND_VERSION) < 0);
-    if (args_build(config, &plan, argc, argv, &err) != 0)
+    if (args_build(config, plan, argc, argv, &err) != 0)
         return args_fail(err.text);
-    if (plan.print)
+    if (plan[ARGS_PRINT])
         return args_exit(pd_config_print(config, stdout));
-    if (plan.check_file)
-        return args_exit(printf("%s: good\n", plan.check_file) < 0);
+    if (plan[ARGS_CHECK])
+        return args_exit(printf("%s: good\n", plan[ARGS_CHECK]) < 0);
     return PD_CONFIG_RUN;
 }

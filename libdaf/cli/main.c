@@ -38,6 +38,7 @@ static void print_overview(FILE *out) {
 }
 
 static int run(int argc, char **argv) {
+    static char program[] = "daf";
     if (argc < 2) {
         print_overview(stderr);
         return CLI_USAGE;
@@ -50,9 +51,12 @@ static int run(int argc, char **argv) {
         printf("daf %s\n", daf_version());
         return CLI_OK;
     }
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(argv[1], commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i]->name) != 0)
+            continue;
+        argv[1] = program; /* what getopt's messages begin with */
+        return commands[i]->run(argc - 1, argv + 1);
+    }
     fprintf(stderr, "daf: no command \"%s\"\nTry 'daf --help'.\n", argv[1]);
     return CLI_USAGE;
 }

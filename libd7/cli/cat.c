@@ -1,7 +1,7 @@
 /* d7 cat: the values of a dataset.
  *
- * Values go out a piece at a time. Where a page is damaged its items are left out and named on standard error; for npy,
- * whose header says how many values follow, a first pass finds out how many can be read. */
+ * Values go out a piece at a time. Where a page is damaged its items are left out and named on standard
+ * error; for npy, whose header says how many values follow, a first pass finds out how many can be read. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,8 @@ static bool counted_anew(cat_job *job) {
     return true;
 }
 
-/* Reads [at, *end) of a page. *ret_n values were read: none of a damaged page, and none, with *end moved back to `at`,
- * when the dataset was counted anew and the place has to be looked up again. */
+/* Reads [at, *end) of a page. *ret_n values were read: none of a damaged page, and none, with *end moved back
+ * to `at`, when the dataset was counted anew and the place has to be looked up again. */
 static int read_part(cat_job *job, uint64_t at, uint64_t *end, size_t *ret_n) {
     d7_error err;
     size_t n = (size_t)(*end - at);

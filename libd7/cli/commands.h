@@ -19,22 +19,26 @@ typedef struct command {
 
 extern const command command_cat, command_info, command_verify;
 
-/* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not usable, after
- * saying why. */
+/* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not
+ * usable, after saying why. */
 typedef bool take_option(void *ctx, int option, const char *argument);
 
-/* Reads options (see getopt_long(3)); --help is known to all. Then there must be n_arguments arguments, which begin at
- * argv[optind]. Returns -1 to go on, else the exit code. */
+/* Reads options (see getopt_long(3)); --help is known to all. Then there must be n_arguments arguments, which
+ * begin at argv[optind]. Returns -1 to go on, else the exit code. */
 int command_options(const command *self, int argc, char **argv, const struct option *options,
                     take_option *take, void *ctx, int n_arguments);
 
 /* "d7 NAME: ..." on standard error; returns CLI_USAGE. */
 int command_fail(const command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A d7_progress_fn whose ctx is a cli_progress that was started. */
+int command_progress(void *bar, uint64_t done, uint64_t total);
+
 /* A whole non-negative number. Returns false for anything else. */
 bool parse_count(const char *text, uint64_t *ret);
 
-/* One problem on one line: class, code, place, dataset, items, reason. `names` maps dataset ids (may be NULL). */
+/* One problem on one line: class, code, place, dataset, items, reason. `names` maps dataset ids (may be
+ * NULL). */
 void print_problem(FILE *out, const char *file, const d7_problem *problem, const d7_reader *names);
 
 /* The same as a JSON object, without a line end. */

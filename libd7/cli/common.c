@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "commands.h"
 
 enum { OPTION_HELP = 'h' };
@@ -38,6 +39,13 @@ int command_options(const command *self, int argc, char **argv, const struct opt
         return -1;
     fputs(self->help, stderr);
     return CLI_USAGE;
+}
+
+int command_progress(void *bar, uint64_t done, uint64_t total) {
+    cli_progress *p = bar;
+    p->total = total;
+    cli_progress_update(p, done);
+    return 0;
 }
 
 bool parse_count(const char *text, uint64_t *ret) {

@@ -24,18 +24,11 @@ static bool info_option(void *ctx, int option, const char *argument) {
     return true;
 }
 
-static int info_progress(void *ctx, uint64_t done, uint64_t total) {
-    cli_progress *bar = ctx;
-    bar->total = total;
-    cli_progress_update(bar, done);
-    return 0;
-}
-
 static int info_check(const command *self, d7_reader *r) {
     d7_error err;
     cli_progress bar;
     cli_progress_start(&bar, "checking", "B", 0);
-    int rc = d7_reader_check(r, info_progress, &bar, &err);
+    int rc = d7_reader_check(r, command_progress, &bar, &err);
     cli_progress_end(&bar, bar.total);
     return rc == 0 ? 0 : command_fail(self, "%s", err.text);
 }

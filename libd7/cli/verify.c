@@ -32,13 +32,6 @@ static void verify_problem(void *ctx, const d7_problem *problem) {
     job->separator = ",";
 }
 
-static int verify_progress(void *ctx, uint64_t done, uint64_t total) {
-    cli_progress *bar = ctx;
-    bar->total = total;
-    cli_progress_update(bar, done);
-    return 0;
-}
-
 static void print_summary(const verify_job *job, const d7_verify_summary *s) {
     const char *state = s->state == D7_STATE_CLOSED ? "closed" : "open",
                *held = s->held ? " (being written)" : "";
@@ -68,7 +61,7 @@ static int verify_reader(const command *self, verify_job *job, d7_reader *r) {
         printf(",\n  \"problems\": [");
     }
     cli_progress_start(&bar, "verifying", "B", 0);
-    int rc = d7_reader_verify(r, verify_problem, job, verify_progress, &bar, &summary, &err);
+    int rc = d7_reader_verify(r, verify_problem, job, command_progress, &bar, &summary, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
         return command_fail(self, "%s", err.text);

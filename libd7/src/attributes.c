@@ -91,3 +91,10 @@ size_t d7__attributes_find(const d7__attributes *a, const char *key, size_t key_
     size_t slot = attributes_slot(a, key, key_bytes);
     return a->slots[slot] ? a->slots[slot] - 1 : SIZE_MAX;
 }
+
+const d7_attribute d7__marker = {
+    .key = D7_MARKER_KEY, .value = "1", .key_bytes = sizeof D7_MARKER_KEY - 1, .value_bytes = 1};
+
+bool d7__is_marker(const d7_attribute *a) {
+    return a->key_bytes == d7__marker.key_bytes && memcmp(a->key, d7__marker.key, a->key_bytes) == 0;
+}

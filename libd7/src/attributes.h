@@ -22,4 +22,8 @@ int d7__attributes_set(d7__attributes *a, const d7_attribute *attribute, size_t 
 /* Returns the index, SIZE_MAX where the key is not set. */
 size_t d7__attributes_find(const d7__attributes *a, const char *key, size_t key_bytes);
 
+/* The attribute that marks a global index of ours, and whether an attribute is that one. */
+extern const d7_attribute d7__marker;
+bool d7__is_marker(const d7_attribute *a);
+
 #endif

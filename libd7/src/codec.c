@@ -158,8 +158,8 @@ bool d7__page_head_fits(uint32_t dataset_id, const uint8_t *entry, size_t bytes)
     return c.at < c.end && *c.at++ == DATA_DATASET && d7__get_varint(&c, &value) && value == dataset_id;
 }
 
-/* What a Data message says, before its payload is decoded. The payload is the chunks of one field: one chunk when
- * packed, one an item when not. */
+/* What a Data message says, before its payload is decoded. The payload is the chunks of one field: one chunk
+ * when packed, one an item when not. */
 typedef struct page_view {
     const uint8_t *entry; /* offsets in errors count from here */
     d7__cursor body;

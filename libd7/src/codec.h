@@ -1,4 +1,5 @@
-/* One page of one type: values to a serialised FileEntry and back. See d7_page_encode() and d7_page_decode(). */
+/* One page of one type: values to a serialised FileEntry and back. See d7_page_encode() and d7_page_decode().
+ */
 #ifndef D7_SRC_CODEC_H
 #define D7_SRC_CODEC_H
 
@@ -18,10 +19,12 @@ typedef enum d7__kind {
  * Returns false when the entry is malformed. Pure. */
 bool d7__entry_kind(const uint8_t *entry, size_t bytes, d7__kind *ret_kind, d7__cursor *ret_body);
 
-/* The dataset id of a page as the wire has it (it may not fit a dataset's id). Returns false when malformed. Pure. */
+/* The dataset id of a page as the wire has it (it may not fit a dataset's id). Returns false when malformed.
+ * Pure. */
 bool d7__page_dataset(d7__cursor body, uint64_t *ret_dataset_id);
 
-/* Does `entry` begin as d7_page_encode() writes a page of this dataset, and is it as long as it says? Pure. */
+/* Does `entry` begin as d7_page_encode() writes a page of this dataset, and is it as long as it says? Pure.
+ */
 bool d7__page_head_fits(uint32_t dataset_id, const uint8_t *entry, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* Entries over blocks: cutting an entry into fragments, and finding entries again, also after damage.
  *
- * A block has 16384 bytes. A fragment is a 2-byte little-endian header (bits 0-13 length, bit 14 end, bit 15 begin) and
- * its bytes, and never crosses a block. Source: the D7 specification, section 1. */
+ * A block has 16384 bytes. A fragment is a 2-byte little-endian header (bits 0-13 length, bit 14 end, bit 15
+ * begin) and its bytes, and never crosses a block. Source: the D7 specification, section 1. */
 #ifndef D7_SRC_FRAMING_H
 #define D7_SRC_FRAMING_H
 
@@ -15,8 +15,8 @@ static inline uint64_t d7__frame_begin(uint64_t at) {
 /* Bytes that suffice for an entry, wherever it starts. */
 size_t d7__frame_bound(size_t entry_bytes);
 
-/* Writes the fragments of an entry to out (d7__frame_bound() bytes) for file position `at`. Returns how many bytes
- * were written. */
+/* Writes the fragments of an entry to out (d7__frame_bound() bytes) for file position `at`. Returns how many
+ * bytes were written. */
 size_t d7__frame(uint64_t at, const uint8_t *entry, size_t bytes, uint8_t *out);
 
 typedef enum d7__found {
@@ -43,12 +43,12 @@ typedef struct d7__framing {
 
 void d7__framing_free(d7__framing *f);
 
-/* The entry whose first fragment header is at `offset` (or after one spare byte there).
- * Returns 0 with *ret_found of FOUND_ENTRY, FOUND_BAD or FOUND_TORN; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+/* The entry whose first fragment header is at `offset` (or after one spare byte there). Returns 0 with
+ * *ret_found of FOUND_ENTRY, FOUND_BAD or FOUND_TORN; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entry *ret_entry, d7_error *err);
 
-/* The first entry that begins at or after `from`, which must be a block start or the end of an entry. Padding and the
- * rest of an entry that began earlier are passed over. Returns as d7__entry_at(), also FOUND_END. */
+/* The first entry that begins at or after `from`, which must be a block start or the end of an entry. Padding
+ * and the rest of an entry that began earlier are passed over. Returns as d7__entry_at(), also FOUND_END. */
 int d7__entry_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entry *ret_entry, d7_error *err);
 
 #endif

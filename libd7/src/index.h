@@ -1,7 +1,8 @@
 /* Index entries: which pages are where, and attributes. Islands and the global index have the same form.
  *
- * They are written and read without a message tree: at the format's largest index, 1.6 million pages, that tree would
- * take over 100 MB. A test holds the bytes against protobuf-c's. Source: the D7 specification, section 4. */
+ * They are written and read without a message tree: at the format's largest index, 1.6 million pages, that
+ * tree would take over 100 MB. A test holds the bytes against protobuf-c's. Source: the D7 specification,
+ * section 4. */
 #ifndef D7_SRC_INDEX_H
 #define D7_SRC_INDEX_H
 
@@ -36,8 +37,8 @@ typedef struct d7__index_part {
 size_t d7__index_page_bytes(const d7__page_ref *page);
 size_t d7__index_attribute_bytes(const d7_attribute *attribute);
 
-/* Goes on to the next entry: all attributes in the first ones, then as many pages as fit. There is at least one entry.
- * Returns false after the last. */
+/* Goes on to the next entry: all attributes in the first ones, then as many pages as fit. There is at least
+ * one entry. Returns false after the last. */
 bool d7__index_next_part(const d7__index_content *content, d7__index_part *part);
 
 /* Bytes of the serialised FileEntry of a part. */
@@ -53,7 +54,8 @@ typedef struct d7__index_sink {
     int (*attribute)(void *ctx, const d7_attribute *attribute);
 } d7__index_sink;
 
-/* Reads the body of an Index message. Returns 0; D7_ERR_CORRUPT: malformed (some may have been taken); the sink's. */
+/* Reads the body of an Index message. Returns 0; D7_ERR_CORRUPT: malformed (some may have been taken); the
+ * sink's. */
 int d7__index_read(d7__cursor body, const d7__index_sink *sink);
 
 #endif

@@ -1,8 +1,9 @@
 /* The operating system's files.
  *
- * Locks are open-file-description locks: they belong to the open file and not to the process, so that closing some
- * other descriptor does not drop them, two handles in one process see each other, and a crash releases them. A reader
- * only asks (F_OFD_GETLK) and never holds one, so no reader can keep a writer from its file. */
+ * Locks are open-file-description locks: they belong to the open file and not to the process, so that closing
+ * some other descriptor does not drop them, two handles in one process see each other, and a crash releases
+ * them. A reader only asks (F_OFD_GETLK) and never holds one, so no reader can keep a writer from its file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -10,7 +10,8 @@
 static const char header_signature[] = "D7 Photons Data";
 static const char end_signature[] = "End of D7 Photons Data File";
 
-/* What protobuf-c may take to unpack one message: a hostile header of 16 MiB could else cost many times its size. */
+/* What protobuf-c may take to unpack one message: a hostile header of 16 MiB could else cost many times its
+ * size. */
 enum { UNPACK_BUDGET = 96 * 1024 * 1024 };
 
 typedef struct budget {

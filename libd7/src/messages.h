@@ -24,13 +24,13 @@ typedef struct d7__header {
 
 void d7__header_free(const d7_alloc *a, d7__header *h);
 
-/* A whole FileEntry for a new file's header, in memory of the table's. Returns 0; D7_ERR_LIMIT: longer than an entry
- * may be; D7_ERR_NOMEM. */
+/* A whole FileEntry for a new file's header, in memory of the table's. Returns 0; D7_ERR_LIMIT: longer than
+ * an entry may be; D7_ERR_NOMEM. */
 int d7__header_pack(const d7_alloc *a, const d7_dataset *datasets, size_t n, uint32_t index_step,
                     uint32_t bytes_per_page, uint8_t **ret_entry, size_t *ret_bytes);
 
-/* Reads the body of a Header message. `path` is for errors. Returns 0; D7_ERR_CORRUPT; D7_ERR_UNSUPPORTED: an unknown
- * element type; D7_ERR_LIMIT; D7_ERR_NOMEM. */
+/* Reads the body of a Header message. `path` is for errors. Returns 0; D7_ERR_CORRUPT; D7_ERR_UNSUPPORTED: an
+ * unknown element type; D7_ERR_LIMIT; D7_ERR_NOMEM. */
 int d7__header_unpack(const d7_alloc *a, const char *path, d7__cursor body, d7__header *ret_header,
                       d7_error *err);
 

@@ -1,7 +1,7 @@
 /* The end of the file being written: framed bytes on their way to the operating system.
  *
- * Everything that enters the file passes through here, in order. Bytes are kept until the system has taken them; a full
- * disk therefore loses nothing and the same flush can be tried again. */
+ * Everything that enters the file passes through here, in order. Bytes are kept until the system has taken
+ * them; a full disk therefore loses nothing and the same flush can be tried again. */
 #ifndef D7_SRC_OUT_H
 #define D7_SRC_OUT_H
 

@@ -23,8 +23,8 @@ void d7__problems_clear(d7__problems *p);
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Counts, tells and keeps it; one that is kept already (same code, place and dataset) is passed over. When memory runs
- * out it is counted only. */
+/* Counts, tells and keeps it; one that is kept already (same code, place and dataset) is passed over. When
+ * memory runs out it is counted only. */
 void d7__problems_add(d7__problems *p, const d7_problem *problem);
 
 #endif

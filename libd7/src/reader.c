@@ -1,9 +1,11 @@
 /* Opening a file and what is known of it then.
  *
- *   header -> epilogue and global index (reader_closed.c), or else islands and scan (reader_recover.c) -> page map
+ *   header -> epilogue and global index (reader_closed.c)
+ *          or else islands and scan (reader_recover.c)     -> page map (reader_pages.c)
  *
- * Only the header must be good. Whatever else is damaged becomes a problem, and what is whole can be read. The lock is
- * asked for before the size is taken: a writer that ends in between then leaves a note, never a false alarm. */
+ * Only the header must be good. Whatever else is damaged becomes a problem, and what is whole can be read.
+ * The lock is asked for before the size is taken: a writer that ends in between then leaves a note, never a
+ * false alarm. */
 #include "reader.h"
 
 #include <inttypes.h>
@@ -24,14 +26,19 @@ int d7__reader_no_memory(const d7_reader *r, d7_error *err) {
 
 /* ---- what entries tell ---- */
 
+bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
+    if (dataset_id < r->header.n_datasets)
+        return true;
+    d7_problem p = d7__problem(D7_PROBLEM_UNKNOWN_DATASET, offset,
+                               "a page of dataset %" PRIu64 ", but the header lists %zu datasets", dataset_id,
+                               r->header.n_datasets);
+    d7__problems_add(&r->problems, &p);
+    return false;
+}
+
 int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
-    if (dataset_id >= r->header.n_datasets) {
-        d7_problem p = d7__problem(D7_PROBLEM_UNKNOWN_DATASET, offset,
-                                   "a page of dataset %" PRIu64 ", but the header lists %zu datasets",
-                                   dataset_id, r->header.n_datasets);
-        d7__problems_add(&r->problems, &p);
+    if (!d7__reader_knows_dataset(r, dataset_id, offset))
         return 0;
-    }
     if (offset < r->data_start || offset >= r->source.size) {
         d7_problem p = d7__problem(D7_PROBLEM_MISSING_PAGE, offset, "the index lists a page %s",
                                    offset < r->data_start ? "inside the header" : "past the end of the file");
@@ -61,14 +68,10 @@ static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     return d7__reader_found_page(t->reader, dataset_id, offset);
 }
 
-static bool is_marker(const d7_attribute *a) {
-    return a->key_bytes == sizeof D7_MARKER_KEY - 1 && memcmp(a->key, D7_MARKER_KEY, a->key_bytes) == 0;
-}
-
 static int take_attribute(void *ctx, const d7_attribute *a) {
     index_taker *t = ctx;
     d7_reader *r = t->reader;
-    if (is_marker(a)) {
+    if (d7__is_marker(a)) {
         t->seen.has_marker = true;
         return 0;
     }
@@ -105,7 +108,8 @@ void d7__reader_forget(d7_reader *r) {
 /* What the first bytes of a file without a good header look like. */
 typedef enum look { LOOK_CUT, LOOK_UNFRAMED, LOOK_FOREIGN } look;
 
-/* Blocks of one other writer carry only a length: its first fragment has no begin bit, and the header follows. */
+/* Blocks of one other writer carry only a length: its first fragment has no begin bit, and the header
+ * follows. */
 static look look_at_start(d7_reader *r) {
     static const char signature[] = "D7 Photons Data";
     const uint8_t *p;

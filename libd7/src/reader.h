@@ -1,5 +1,5 @@
-/* The reader's parts, shared by reader.c (opening, getters), reader_closed.c (by the global index), reader_recover.c (by
- * islands and scan) and reader_pages.c (page map and values). */
+/* The reader's parts, shared by reader.c (opening, getters), reader_closed.c (by the global index),
+ * reader_recover.c (by islands and scan) and reader_pages.c (page map and values). */
 #ifndef D7_SRC_READER_H
 #define D7_SRC_READER_H
 
@@ -13,10 +13,9 @@ typedef struct d7__reader_dataset {
     uint64_t *offsets; /* [n_pages] where the pages are, rising */
     size_t n_pages;
     size_t items_per_page;
-    size_t last_items; /* in the last page; 0 when that is damaged */
-    uint64_t *
-        first_items; /* [n_pages + 1] where pages hold other numbers of items; NULL: all but the last are full */
-    uint8_t *damaged; /* [n_pages] known to be; NULL: none */
+    size_t last_items;     /* in the last page; 0 when that is damaged */
+    uint64_t *first_items; /* [n_pages + 1] where pages are uneven; NULL: all but the last are full */
+    uint8_t *damaged;      /* [n_pages] known to be; NULL: none */
 } d7__reader_dataset;
 
 struct d7_reader {
@@ -52,6 +51,9 @@ typedef struct d7__index_seen {
 
 int d7__reader_no_memory(const d7_reader *r, d7_error *err);
 
+/* Is there a dataset of that id? If not, the page at `offset` is a problem. */
+bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset);
+
 /* Learns of a page; a dataset or an offset that cannot be is a problem and no page. */
 int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset);
 
@@ -61,12 +63,12 @@ int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body,
 /* Forgets pages and attributes found so far. */
 void d7__reader_forget(d7_reader *r);
 
-/* Is there an epilogue with a good signature at the start of the last block, *ret_at, and where does it say that the
- * global index is? Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+/* Is there an epilogue with a good signature at the start of the last block, *ret_at, and where does it say
+ * that the global index is? Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__find_epilogue(d7__framing *f, bool *ret_there, uint64_t *ret_at, uint64_t *ret_index, d7_error *err);
 
-/* Looks for a valid epilogue and reads the global index; *ret_valid tells. Problems are added when there is an epilogue
- * that is not valid. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+/* Looks for a valid epilogue and reads the global index; *ret_valid tells. Problems are added when there is
+ * an epilogue that is not valid. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_closed(d7_reader *r, bool *ret_valid, d7_error *err);
 
 /* Islands and scan. Returns as d7__reader_closed(). */
@@ -80,8 +82,8 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err);
 int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
                            d7_error *err);
 
-/* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL: it is read.
- * Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+/* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL:
+ * it is read. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* A file with an epilogue: its global index says where everything is. Source: the D7 specification, sections 4 and 5. */
+/* A file with an epilogue: its global index says where everything is. Source: the D7 specification, sections
+ * 4 and 5. */
 #include <inttypes.h>
 
 #include "codec.h"

@@ -1,8 +1,9 @@
 /* The page map, and values by item range.
  *
- * Pages are full but for a dataset's last, so item i is in page i / items_per_page. A page of another writer may hold
- * another number: the first one met makes the reader count the dataset, after which prefix sums tell where items are.
- * A damaged page keeps its place: its items are counted as a full page's and are an error to read. */
+ * Pages are full but for a dataset's last, so item i is in page i / items_per_page. A page of another writer
+ * may hold another number: the first one met makes the reader count the dataset, after which prefix sums tell
+ * where items are. A damaged page keeps its place: its items are counted as a full page's and are an error to
+ * read. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,8 @@ static int count_entry(d7_reader *r, uint32_t ds, size_t page, const d7__entry *
     return check_page_id(r, ds, page, id, err);
 }
 
-/* Decodes a page's entry into out, which takes `cap` items. D7_ERR_LIMIT: it holds more. Else as page_entry(). */
+/* Decodes a page's entry into out, which takes `cap` items. D7_ERR_LIMIT: it holds more. Else as
+ * page_entry(). */
 static int decode_entry(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, void *out, size_t cap,
                         size_t *ret_n, d7_error *err) {
     uint32_t id;
@@ -244,7 +246,8 @@ static int count_dataset(d7_reader *r, uint32_t ds, counting *c, d7_error *err) 
     return rc;
 }
 
-/* What a look at the first and the last page tells: how many items the last one holds, and whether pages are full. */
+/* What a look at the first and the last page tells: how many items the last one holds, and whether pages are
+ * full. */
 static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     if (d->n_pages == 0)

@@ -1,11 +1,11 @@
-/* A file without a valid epilogue, or one whose epilogue is not to be trusted: its islands say where pages are, and a
- * scan finds those that no island lists.
+/* A file without a valid epilogue, or one whose epilogue is not to be trusted: its islands say where pages
+ * are, and a scan finds those that no island lists.
  *
- *   header | early attributes | pages ... island | pages ... island | ... | pages that no island lists yet | torn entry
+ *   header | early attributes | pages island | pages island | ... | pages that no island lists | torn entry
  *
- * An island lists every page since the one before. So when the first page that it lists does not begin right where the
- * last island ended, an island is missing or damaged in between, and that hole is scanned. Source: the D7
- * specification, section 5. */
+ * An island lists every page since the one before. So when the first page that it lists does not begin right
+ * where the last island ended, an island is missing or damaged in between, and that hole is scanned. Source:
+ * the D7 specification, section 5. */
 #include <inttypes.h>
 
 #include "codec.h"
@@ -37,8 +37,9 @@ static void add_torn(d7_reader *r, uint64_t offset) {
     d7__problems_add(&r->problems, &p);
 }
 
-/* A global index in a file without an epilogue: the one who wrote it did not come to the end. It is known by its
- * marker, by listing the first page a second time, or by standing last, where no island can be due yet. */
+/* A global index in a file without an epilogue: the one who wrote it did not come to the end. It is known by
+ * its marker, by listing the first page a second time, or by standing last, where no island can be due yet.
+ */
 static void check_leftover(recovery *v, const d7__entry *entry, const d7__index_seen *seen) {
     bool again = v->first_page && seen->first_page == v->first_page && v->covered > v->first_page;
     if (!v->leftover && (seen->has_marker || (seen->has_pages && again)))
@@ -136,7 +137,8 @@ static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there,
     }
 }
 
-/* Takes an island's entries (a long one has several, one after the other) and scans the hole before it, if there is one. */
+/* Takes an island's entries (a long one has several, one after the other) and scans the hole before it, if
+ * there is one. */
 static int take_island(recovery *v, d7__entry *entry, d7__cursor body, d7_error *err) {
     d7_reader *r = v->reader;
     uint64_t before = v->covered, hole_end = entry->offset;

@@ -1,5 +1,5 @@
-/* A file being read through a window: pieces of it in memory, read by pread, so that a file that shrinks under the
- * reader is an error and never a signal. */
+/* A file being read through a window: pieces of it in memory, read by pread, so that a file that shrinks
+ * under the reader is an error and never a signal. */
 #ifndef D7_SRC_SOURCE_H
 #define D7_SRC_SOURCE_H
 
@@ -17,8 +17,8 @@ typedef struct d7__source {
     uint64_t bytes_read; /* in all, for tests of how much an operation reads */
 } d7__source;
 
-/* Opens for reading; the size is 0 until d7__source_measure(). `s` must be zeroed; io and alloc must outlive it.
- * Returns 0; D7_ERR_NOTFOUND; D7_ERR_IO; D7_ERR_NOMEM. */
+/* Opens for reading; the size is 0 until d7__source_measure(). `s` must be zeroed; io and alloc must outlive
+ * it. Returns 0; D7_ERR_NOTFOUND; D7_ERR_IO; D7_ERR_NOMEM. */
 int d7__source_open(d7__source *s, const char *path, const d7_io *io, const d7_alloc *alloc, d7_error *err);
 void d7__source_close(d7__source *s);
 

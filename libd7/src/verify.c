@@ -1,8 +1,9 @@
 /* A whole file, front to back, held against the rules of the format.
  *
- * The reader is opened first: its page map says which pages there ought to be, and what it found wrong is told first. Then
- * every entry is looked at in the order of the file. Islands are checked by doing what a writer does: remember which
- * block the next one is due at, and which pages no island has listed yet. Source: the D7 specification, sections 1 to 5. */
+ * The reader is opened first: its page map says which pages there ought to be, and what it found wrong is
+ * told first. Then every entry is looked at in the order of the file. Islands are checked by doing what a
+ * writer does: remember which block the next one is due at, and which pages no island has listed yet. Source:
+ * the D7 specification, sections 1 to 5. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +58,8 @@ static int check_passed(verifier *v, uint32_t ds, uint64_t offset, d7_error *err
 }
 
 static int check_page(verifier *v, const d7__entry *entry, uint64_t dataset_id, d7_error *err) {
-    if (dataset_id >= v->r->header.n_datasets) {
-        d7_problem p = d7__problem(D7_PROBLEM_UNKNOWN_DATASET, entry->offset,
-                                   "a page of dataset %" PRIu64 ", but the header lists %zu datasets",
-                                   dataset_id, v->r->header.n_datasets);
-        d7__problems_add(&v->r->problems, &p);
+    if (!d7__reader_knows_dataset(v->r, dataset_id, entry->offset))
         return 0;
-    }
     uint32_t ds = (uint32_t)dataset_id;
     const d7__reader_dataset *d = &v->r->datasets[ds];
     size_t at = v->cursors[ds];
@@ -179,7 +175,7 @@ static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
 
 static int take_attribute(void *ctx, const d7_attribute *a) {
     const island_taker *t = ctx;
-    if (a->key_bytes == sizeof D7_MARKER_KEY - 1 && memcmp(a->key, D7_MARKER_KEY, a->key_bytes) == 0) {
+    if (d7__is_marker(a)) {
         t->v->island.has_marker = true;
         return 0;
     }
@@ -322,7 +318,8 @@ static int scan(verifier *v, d7_progress_fn *progress, void *ctx, d7_error *err)
 
 /* ---- the end ---- */
 
-/* The last run of Index entries, which no page follows: an island, or a global index whose file was not closed. */
+/* The last run of Index entries, which no page follows: an island, or a global index whose file was not
+ * closed. */
 static void end_last_island(verifier *v) {
     bool global = v->island.has_marker || (!v->island.due && v->island.n_listed);
     if (!global) {

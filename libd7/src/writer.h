@@ -1,5 +1,5 @@
-/* The writer's parts, shared by writer.c (creation, attributes, getters), writer_pages.c (values to pages, islands) and
- * writer_close.c. */
+/* The writer's parts, shared by writer.c (creation, attributes, getters), writer_pages.c (values to pages,
+ * islands) and writer_close.c. */
 #ifndef D7_SRC_WRITER_H
 #define D7_SRC_WRITER_H
 
@@ -9,8 +9,8 @@
 #include "index.h"
 #include "out.h"
 
-/* Where the writer is in its life. OPEN is the only state that takes values; the CLOSING ones are the steps of
- * d7_writer_close(), each of which is begun once and may be gone on with after a full disk. */
+/* Where the writer is in its life. OPEN is the only state that takes values; the CLOSING ones are the steps
+ * of d7_writer_close(), each of which is begun once and may be gone on with after a full disk. */
 typedef enum d7__writer_stage {
     D7__WRITER_OPEN,
     D7__WRITER_CLOSING_PAGES, /* last pages, then the global index, are being framed */
@@ -65,7 +65,13 @@ struct d7_writer {
     d7__buffer scratch; /* index entries on their way to `out` */
 };
 
-extern const d7_attribute d7__marker;
+/* Fills in the lengths of an attribute given as strings, and checks it. Returns 0; D7_ERR_ARG; D7_ERR_LIMIT.
+ */
+int d7__attribute_check(const char *path, const char *key, const char *value, d7_attribute *ret,
+                        d7_error *err);
+
+/* Keeps an attribute; `in_span`: for the next island too. Returns 0; D7_ERR_NOMEM. */
+int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, bool in_span);
 
 /* Returns 0 in OPEN; else why values cannot be taken. */
 int d7__writer_check_open(d7_writer *w, d7_error *err);
@@ -88,7 +94,8 @@ int d7__writer_put_page(d7_writer *w, uint32_t dataset_id, const uint8_t *entry,
 /* Encodes and frames what waits in a dataset. Returns 0; D7_ERR_NOMEM with nothing changed. */
 int d7__writer_put_pending(d7_writer *w, uint32_t dataset_id);
 
-/* Frames an index; the offset of its first entry goes to *ret_offset. Returns 0; D7_ERR_NOMEM with nothing changed. */
+/* Frames an index; the offset of its first entry goes to *ret_offset. Returns 0; D7_ERR_NOMEM with nothing
+ * changed. */
 int d7__writer_put_index(d7_writer *w, const d7__index_content *content, uint64_t *ret_offset);
 
 #endif

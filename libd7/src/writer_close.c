@@ -1,6 +1,6 @@
-/* The end of a file: short pages, global index, sync; then padding, epilogue, sync. The first sync makes an epilogue on
- * the disk mean that everything before it is there too. Each step is remembered in `stage`, so that a close that met a
- * full disk goes on where it stopped. */
+/* The end of a file: short pages, global index, sync; then padding, epilogue, sync. The first sync makes an
+ * epilogue on the disk mean that everything before it is there too. Each step is remembered in `stage`, so
+ * that a close that met a full disk goes on where it stopped. */
 #include "codec.h"
 #include "error.h"
 #include "messages.h"

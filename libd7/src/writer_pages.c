@@ -1,8 +1,9 @@
 /* Values to pages, pages to the file, and the islands between them.
  *
- * A page is framed in one step that either happens or, when memory runs out, leaves the writer as it was: room for the
- * page, for an island before it and for its place in the index is made first. Large appends are encoded in groups of
- * pages, by the executor where there is one; what is framed depends on the values and their order alone. */
+ * A page is framed in one step that either happens or, when memory runs out, leaves the writer as it was:
+ * room for the page, for an island before it and for its place in the index is made first. Large appends are
+ * encoded in groups of pages, by the executor where there is one; what is framed depends on the values and
+ * their order alone. */
 #include <string.h>
 
 #include "codec.h"
@@ -71,7 +72,8 @@ static int put_island(d7_writer *w, size_t more) {
     return 0;
 }
 
-/* An entry of attributes alone is no island: it stands where none is due, and the next one lists all pages. */
+/* An entry of attributes alone is no island: it stands where none is due, and the next one lists all pages.
+ */
 static int put_attributes(d7_writer *w) {
     d7__index_content content = island_content(w);
     uint64_t offset;
@@ -125,8 +127,8 @@ static void encode_all(d7_writer *w, encode_job *jobs, size_t n) {
         w->executor.wait(w->executor.ctx);
 }
 
-/* Encodes and frames n_pages pages of n_items each, up to GROUP_PAGES; *ret_done pages were taken. The bound was checked
- * at creation, so that encoding itself cannot fail. */
+/* Encodes and frames n_pages pages of n_items each, up to GROUP_PAGES; *ret_done pages were taken. The bound
+ * was checked at creation, so that encoding itself cannot fail. */
 static int put_group(d7_writer *w, uint32_t dataset_id, const uint8_t *values, size_t n_items, size_t n_pages,
                      size_t *ret_done) {
     const d7__writer_dataset *d = &w->datasets[dataset_id];

@@ -1,4 +1,4 @@
-/* cmocka, with the headers that it wants before it, and numbers that are random but the same in every run. */
+/* cmocka, with the headers that it wants before it, and random numbers. */
 #ifndef TESTS_LIB_TESTING_H
 #define TESTS_LIB_TESTING_H
 
@@ -12,12 +12,6 @@
 
 #include <cmocka.h>
 
-/* xorshift64*; the state must not be 0. */
-static inline uint64_t testing_random(uint64_t *state) {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * 2685821657736338717u;
-}
+#include "random.h"
 
 #endif

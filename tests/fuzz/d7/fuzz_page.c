@@ -1,5 +1,5 @@
-/* Any bytes as a page's entry, of the type that the first byte says: decoding and counting agree, and what decodes
- * encodes again to a page of the same values. */
+/* Any bytes as a page's entry, of the type that the first byte says: decoding and counting agree, and what
+ * decodes encodes again to a page of the same values. */
 #include <stdlib.h>
 #include <string.h>
 

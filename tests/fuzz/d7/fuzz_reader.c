@@ -1,5 +1,5 @@
-/* Any bytes as a file: opened in each way, every page read, checked and verified. Nothing may crash or leak, and what
- * two ways of reading give must agree. */
+/* Any bytes as a file: opened in each way, every page read, checked and verified. Nothing may crash or leak,
+ * and what two ways of reading give must agree. */
 #include <stdlib.h>
 
 #include "d7/d7.h"
@@ -14,8 +14,8 @@ static void require(bool good) {
 
 enum { MAX_ITEMS = 1 << 20 };
 
-/* Reads items; a read that meets a page of unexpected length counts the dataset anew, which may make it shorter than
- * what was asked for. */
+/* Reads items; a read that meets a page of unexpected length counts the dataset anew, which may make it
+ * shorter than what was asked for. */
 static void read_items(d7_reader *r, uint32_t ds, uint64_t from, uint64_t n) {
     d7_dataset_info info;
     d7_error err;

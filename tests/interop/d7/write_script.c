@@ -1,4 +1,5 @@
-/* Writes a D7 file as a script on standard input says, so that scripts in other languages can drive the library:
+/* Writes a D7 file as a script on standard input says, so that scripts in other languages can drive the
+ * library:
  *
  *   values FILE                     raw little-endian values that `append` and `page` take one after the other
  *   dataset TYPE NAME | step N | bytes N | threads N | early HEXKEY HEXVALUE

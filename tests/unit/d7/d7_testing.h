@@ -14,12 +14,13 @@ d7_reader *testing_open(const d7_io *io, bool recover, bool quick);
 /* n uint16 values, the same for the same seed: 12-bit noise. */
 uint16_t *testing_noise(uint64_t seed, size_t n);
 
-/* A file of LINCam's shape: /x uint16, /y uint16 (n values each), /ms uint64 (n / 50), in turns of `turn` values;
- * attribute "a" set at the start, "b" after the first turn. */
+/* A file of LINCam's shape: /x uint16, /y uint16 (n values each), /ms uint64 (n / 50), in turns of `turn`
+ * values; attribute "a" set at the start, "b" after the first turn. */
 void testing_write(const d7_io *io, size_t n, size_t turn, uint32_t index_step, uint32_t bytes_per_page,
                    bool close);
 
-/* Do /x, /y and /ms of that file hold the values that testing_write() gave them, as far as the reader says they go? */
+/* Do /x, /y and /ms of that file hold the values that testing_write() gave them, as far as the reader says
+ * they go? */
 void testing_check_values(d7_reader *r, size_t n);
 
 #endif

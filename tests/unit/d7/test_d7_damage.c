@@ -1,4 +1,5 @@
-/* Small files cut at every byte and with every bit flipped: no crash, every whole page is found, nothing is invented. */
+/* Small files cut at every byte and with every bit flipped: no crash, every whole page is found, nothing is
+ * invented. */
 #include "d7_testing.h"
 #include "testing.h"
 
@@ -44,7 +45,8 @@ static void keep_good(fixture *f) {
     memcpy(f->good, f->file.data, f->n_good);
 }
 
-/* Reads all of a column, page by page. A page that reads must hold what was written at its place; returns how many do. */
+/* Reads all of a column, page by page. A page that reads must hold what was written at its place; returns how
+ * many do. */
 static size_t good_pages(d7_reader *r, uint32_t ds, const uint16_t *want) {
     static uint16_t got[1 << 16];
     d7_page_info page;
@@ -152,7 +154,8 @@ static void cut_file_with_islands(void **state) {
     free(x);
 }
 
-/* One bit: the rest of the file must stay readable. Flips in values cannot be noticed, so only structure is checked. */
+/* One bit: the rest of the file must stay readable. Flips in values cannot be noticed, so only structure is
+ * checked. */
 static void flip(fixture *f, size_t byte, unsigned bit, size_t *unnoticed) {
     d7_reader *r = NULL;
     d7_error err;

@@ -1,5 +1,5 @@
-/* Injected faults: short transfers and interruptions change nothing; each error at each call is a clear error; a full
- * disk is a pause; memory may run out anywhere. */
+/* Injected faults: short transfers and interruptions change nothing; each error at each call is a clear
+ * error; a full disk is a pause; memory may run out anywhere. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -141,7 +141,8 @@ static void short_reads_and_interruptions_change_nothing(void **state) {
     }
 }
 
-/* Every call that can fail fails once: the error says so, and what is on the disk is a beginning of the good file. */
+/* Every call that can fail fails once: the error says so, and what is on the disk is a beginning of the good
+ * file. */
 static void each_write_error_is_told(void **state) {
     fixture *f = *state;
     static const enum memio_op ops[] = {MEMIO_OPEN, MEMIO_PWRITE, MEMIO_SYNC, MEMIO_CLOSE};
@@ -269,7 +270,8 @@ static void failed_sync_is_final(void **state) {
     d7_writer_free(w);
 }
 
-/* Memory that runs out at any allocation: an error, nothing leaks, and with memory back the writer goes on. */
+/* Memory that runs out at any allocation: an error, nothing leaks, and with memory back the writer goes on.
+ */
 static void memory_runs_out_while_writing(void **state) {
     fixture *f = *state;
     for (long at = 1;; at++) {

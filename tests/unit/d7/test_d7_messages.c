@@ -271,7 +271,8 @@ static void framed_close(framed *f) {
     memio_free(&f->file);
 }
 
-/* One entry of n bytes, framed to stand at file position `at` behind zeros; read back by place and by search. */
+/* One entry of n bytes, framed to stand at file position `at` behind zeros; read back by place and by search.
+ */
 static void check_frame(uint64_t at, size_t n) {
     framed f = {0};
     uint8_t *entry = malloc(n + 1), *file = calloc(1, (size_t)at + d7__frame_bound(n));

@@ -1,4 +1,5 @@
-/* The reader: item ranges, attributes, pages of unexpected length, recovery by islands, problems, verification. */
+/* The reader: item ranges, attributes, pages of unexpected length, recovery by islands, problems,
+ * verification. */
 #include "base/bytes.h"
 #include "d7_testing.h"
 #include "framing.h"
@@ -296,8 +297,8 @@ static void build_end(builder *b, fixture *f) {
 static const d7_dataset one[] = {{"/x", D7_UINT16}};
 static const d7_attribute marker = {.key = D7_MARKER_KEY, .value = "1", .key_bytes = 15, .value_bytes = 1};
 
-/* Pages of 3, 5, 1, 8 and 2 items where 8 are a full page's: with the first one odd, opening counts them; without, the
- * first read that meets one does. */
+/* Pages of 3, 5, 1, 8 and 2 items where 8 are a full page's: with the first one odd, opening counts them;
+ * without, the first read that meets one does. */
 static void uneven_pages_are_counted(void **state) {
     fixture *f = *state;
     static const size_t lengths[2][5] = {{3, 5, 1, 8, 2}, {8, 8, 1, 8, 2}};

@@ -1,5 +1,5 @@
-/* The writer: what it takes and refuses, attributes, pages from elsewhere, close, and the same bytes whatever happens in
- * between. */
+/* The writer: what it takes and refuses, attributes, pages from elsewhere, close, and the same bytes whatever
+ * happens in between. */
 #include "d7_testing.h"
 #include "executor.h"
 #include "testing.h"
@@ -217,7 +217,8 @@ static void attributes_wait_for_an_island(void **state) {
     free(v);
 }
 
-/* An entry of attributes alone: readers and verification take it for what it is, and islands stay where they are. */
+/* An entry of attributes alone: readers and verification take it for what it is, and islands stay where they
+ * are. */
 static void attributes_can_go_ahead(void **state) {
     fixture *f = *state;
     uint16_t *v = testing_noise(1, 8192);

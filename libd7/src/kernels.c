@@ -10,17 +10,19 @@ static bool always(void) {
     return true;
 }
 
+#define ENCODERS(variant)                                                                                    \
+    .encode_int16 = d7__##variant##_encode_int16, .encode_uint16 = d7__##variant##_encode_uint16,            \
+    .encode_32 = d7__##variant##_encode_32, .encode_64 = d7__##variant##_encode_64
+#define DECODERS(variant)                                                                                    \
+    .decode_16 = d7__##variant##_decode_16, .decode_32 = d7__##variant##_decode_32,                          \
+    .decode_64 = d7__##variant##_decode_64
+
 static const d7__kernels scalar = {
     .name = "scalar",
     .usable = always,
     .fast = always,
-    .encode_int16 = d7__scalar_encode_int16,
-    .encode_uint16 = d7__scalar_encode_uint16,
-    .encode_32 = d7__scalar_encode_32,
-    .encode_64 = d7__scalar_encode_64,
-    .decode_16 = d7__scalar_decode_16,
-    .decode_32 = d7__scalar_decode_32,
-    .decode_64 = d7__scalar_decode_64,
+    ENCODERS(scalar),
+    DECODERS(scalar),
     .count = d7__scalar_count,
 };
 
@@ -31,7 +33,7 @@ static bool has_avx2(void) {
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/* Before Zen 3, AMD's processors do pext and pdep bit by bit, hundreds of times slower than a shift. */
+/* Before Zen 3, AMD's processors do pext and pdep bit by bit: slower than portable code. */
 static bool has_fast_pext(void) {
     __builtin_cpu_init();
     return !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2") && !__builtin_cpu_is("bdver4");
@@ -42,13 +44,8 @@ static const d7__kernels avx2_encode = {
     .name = "avx2-encode",
     .usable = has_avx2,
     .fast = always,
-    .encode_int16 = d7__avx2_encode_int16,
-    .encode_uint16 = d7__avx2_encode_uint16,
-    .encode_32 = d7__avx2_encode_32,
-    .encode_64 = d7__avx2_encode_64,
-    .decode_16 = d7__scalar_decode_16,
-    .decode_32 = d7__scalar_decode_32,
-    .decode_64 = d7__scalar_decode_64,
+    ENCODERS(avx2),
+    DECODERS(scalar),
     .count = d7__avx2_count,
 };
 
@@ -56,22 +53,32 @@ static const d7__kernels avx2 = {
     .name = "avx2",
     .usable = has_avx2,
     .fast = has_fast_pext,
-    .encode_int16 = d7__avx2_encode_int16,
-    .encode_uint16 = d7__avx2_encode_uint16,
-    .encode_32 = d7__avx2_encode_32,
-    .encode_64 = d7__avx2_encode_64,
-    .decode_16 = d7__avx2_decode_16,
-    .decode_32 = d7__avx2_decode_32,
-    .decode_64 = d7__avx2_decode_64,
+    ENCODERS(avx2),
+    DECODERS(avx2),
     .count = d7__avx2_count,
+};
+#endif
+
+#if D7__HAVE_NEON
+static const d7__kernels neon = {
+    .name = "neon",
+    .usable = always,
+    .fast = always,
+    ENCODERS(neon),
+    .decode_16 = d7__neon_decode_16,
+    .decode_32 = d7__scalar_decode_32,
+    .decode_64 = d7__scalar_decode_64,
+    .count = d7__neon_count,
 };
 #endif
 
 const d7__kernels *const d7__kernels_all[] = {
     &scalar,
 #if D7__HAVE_AVX2
-    &avx2_encode,
-    &avx2,
+    &avx2_encode, &avx2,
+#endif
+#if D7__HAVE_NEON
+    &neon,
 #endif
     NULL,
 };

@@ -23,8 +23,7 @@ d7__decode_fn *kernel_decoder(const d7__kernels *k, kernel_type t) {
     return t == KERNEL_64 ? k->decode_64 : t == KERNEL_32 ? k->decode_32 : k->decode_16;
 }
 
-/* A value as the format's differences take it: int16 with its sign. */
-static uint64_t load(kernel_type t, const uint8_t *at) {
+uint64_t plain_load(kernel_type t, const uint8_t *at) {
     uint16_t v16;
     uint32_t v32;
     uint64_t v64;
@@ -44,10 +43,17 @@ static uint64_t load(kernel_type t, const uint8_t *at) {
     }
 }
 
+void plain_store(kernel_type t, uint8_t *at, uint64_t x) {
+    uint16_t v16 = (uint16_t)x;
+    uint32_t v32 = (uint32_t)x;
+    size_t width = kernel_width(t);
+    memcpy(at, width == 2 ? (void *)&v16 : width == 4 ? (void *)&v32 : (void *)&x, width);
+}
+
 uint8_t *plain_encode(kernel_type t, const uint8_t *values, size_t n, uint8_t *out) {
     size_t width = kernel_width(t);
     for (size_t i = 1; i < n; i++) {
-        uint64_t d = load(t, values + i * width) - load(t, values + (i - 1) * width);
+        uint64_t d = plain_load(t, values + i * width) - plain_load(t, values + (i - 1) * width);
         int64_t s = t == KERNEL_64 ? (int64_t)d : (int32_t)(uint32_t)d;
         uint64_t u = s < 0 ? ~((uint64_t)s * 2) : (uint64_t)s * 2;
         for (; u > 127; u /= 128)
@@ -69,9 +75,7 @@ const uint8_t *plain_decode(kernel_type t, const uint8_t *in, size_t bytes, uint
             u |= (uint64_t)(in[i] & 127) << 7 * (i - start);
         } while (in[i++] > 127);
         x += u & 1 ? ~(u / 2) : u / 2;
-        uint16_t v16 = (uint16_t)x;
-        uint32_t v32 = (uint32_t)x;
-        memcpy(out, width == 2 ? (void *)&v16 : width == 4 ? (void *)&v32 : (void *)&x, width);
+        plain_store(t, out, x);
         out += width;
     }
     *sum = width == 2 ? (uint16_t)x : width == 4 ? (uint32_t)x : x;
@@ -95,10 +99,6 @@ guarded guarded_make(size_t bytes) {
     if (all == MAP_FAILED || mprotect(all + page, inner, PROT_READ | PROT_WRITE) != 0)
         abort();
     return (guarded){all + page, inner};
-}
-
-void guarded_free(guarded *g) {
-    munmap(g->start - page_bytes(), g->bytes + 2 * page_bytes());
 }
 
 uint8_t *guarded_at(const guarded *g, size_t bytes, bool at_end) {

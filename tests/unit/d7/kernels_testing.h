@@ -13,6 +13,10 @@ size_t kernel_bound(kernel_type t, size_t n); /* room that an encoder of n value
 d7__encode_fn *kernel_encoder(const d7__kernels *k, kernel_type t);
 d7__decode_fn *kernel_decoder(const d7__kernels *k, kernel_type t);
 
+/* A value as the format's differences take it (int16 with its sign), and the low bits of x as a value. */
+uint64_t plain_load(kernel_type t, const uint8_t *at);
+void plain_store(kernel_type t, uint8_t *at, uint64_t x);
+
 /* As the kernels' functions are described. */
 uint8_t *plain_encode(kernel_type t, const uint8_t *values, size_t n, uint8_t *out);
 const uint8_t *plain_decode(kernel_type t, const uint8_t *in, size_t bytes, uint64_t *sum, uint8_t *out);
@@ -24,8 +28,7 @@ typedef struct guarded {
     size_t bytes;
 } guarded;
 
-guarded guarded_make(size_t bytes); /* rounded up to whole pages */
-void guarded_free(guarded *g);
+guarded guarded_make(size_t bytes); /* rounded up to whole pages; lasts as long as the process */
 
 /* `bytes` bytes that end right before the untouchable page, or begin right after it. */
 uint8_t *guarded_at(const guarded *g, size_t bytes, bool at_end);

@@ -107,18 +107,17 @@ PHOTON_CLIENT_API const char *photon_client_version(void);
 typedef struct photon_client_options {
     const char *address;     /* "tcp://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
     const char *client_name; /* for people, in status and log; 1 to 128 bytes; default "photon-client" */
-    const char *instance; /* names this producer through its restarts, 1 to 128 bytes: a later connection of
-                                     the same instance takes over from an earlier one. Default: host name and process,
-                                     which no restart shares */
-    uint64_t epoch; /* a later start of the instance has a larger one. Default 0: the larger of the time in ns
-                                     and one more than the server knows */
+    /* Names this producer through its restarts, 1 to 128 bytes: a later connection of the same instance takes over
+     * from an earlier one. Default: host name, process and a random number, which no restart shares. */
+    const char *instance;
+    /* A later start of the instance has a larger one. Default 0: the time in ns, or one more than the server knows. */
+    uint64_t epoch;
     const char *software; /* name and version of the program; default: this library */
     const void *token;    /* [token_bytes] what the server asks for over TCP, if it does */
     size_t token_bytes;
     uint32_t connect_timeout_ms; /* for reaching the server and its Welcome; default 10,000 */
-    uint32_t
-        silence_timeout_ms; /* a server that answers no ping for so long is lost (not while it has said that
-                                     it is paused); default 30,000 */
+    /* A server that answers no ping for so long is lost, unless it has said that it is paused; default 30,000. */
+    uint32_t silence_timeout_ms;
 } photon_client_options;
 
 PHOTON_CLIENT_API void photon_client_options_init(photon_client_options *options);

@@ -37,7 +37,6 @@ static void folder_close(void *own) {
             munmap((void *)(uintptr_t)f->columns[i].map, f->columns[i].bytes);
         free(f->columns[i].swapped);
     }
-    free(f);
 }
 
 static const void *folder_fetch(void *own, size_t dataset, uint64_t from, size_t n, send_fault *fault) {
@@ -254,30 +253,24 @@ static int folder_manifest(send_source *s, const char *path, send_fault *fault) 
     return rc;
 }
 
+typedef struct folder_arguments {
+    const char *path;
+    const send_column_name *named;
+    size_t n_named;
+} folder_arguments;
+
+static int folder_open(send_source *s, void *own, const void *arguments, uint64_t *lengths,
+                       send_fault *fault) {
+    const folder_arguments *a = arguments;
+    if (folder_add_all(s, own, a->path, a->named, a->n_named, lengths, fault) != 0)
+        return -1;
+    return folder_manifest(s, a->path, fault);
+}
+
 send_source *send_open_folder(const char *path, const send_column_name *named, size_t n_named, uint64_t count,
                               send_fault *fault) {
-    uint64_t lengths[SEND_DATASETS_MAX];
-    send_source *s = send_source_make();
-    folder *f = calloc(1, sizeof *f);
-    if (!s || !f) {
-        free(s);
-        free(f);
-        send_refuse(fault, "no memory");
-        return NULL;
-    }
-    send_stored stored = {
-        .fetch = folder_fetch, .close = folder_close, .own = f, .events_at_once = FOLDER_EVENTS_AT_ONCE};
-    int rc = folder_add_all(s, f, path, named, n_named, lengths, fault);
-    if (rc == 0)
-        rc = folder_manifest(s, path, fault);
-    if (rc == 0)
-        rc = send_stored_begin(s, &stored, lengths, count, path, fault);
-    else
-        folder_close(f);
-    if (rc != 0) {
-        send_source_free(s);
-        return NULL;
-    }
-    send_settle_time(s);
-    return s;
+    static const send_stored_kind kind = {sizeof(folder), folder_open, folder_fetch, folder_close,
+                                          FOLDER_EVENTS_AT_ONCE};
+    folder_arguments arguments = {path, named, n_named};
+    return send_stored_open(&kind, &arguments, path, count, fault);
 }

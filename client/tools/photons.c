@@ -30,7 +30,6 @@ static void photons_close(void *own) {
     for (size_t i = 0; i < f->n; i++)
         free(f->windows[i].data);
     d7_reader_free(f->reader);
-    free(f);
 }
 
 static int photons_reserve(photons_window *w, size_t items) {
@@ -119,36 +118,21 @@ static void photons_warn(const photons_file *f, const char *path) {
                 (unsigned long long)damages);
 }
 
-send_source *send_open_photons(const char *path, uint64_t count, send_fault *fault) {
-    uint64_t lengths[SEND_DATASETS_MAX];
+static int photons_open(send_source *s, void *own, const void *arguments, uint64_t *lengths,
+                        send_fault *fault) {
+    photons_file *f = own;
+    const char *path = arguments;
     d7_error err;
-    send_source *s = send_source_make();
-    photons_file *f = calloc(1, sizeof *f);
-    if (!s || !f) {
-        free(s);
-        free(f);
-        send_refuse(fault, "no memory");
-        return NULL;
-    }
-    send_stored stored = {
-        .fetch = photons_fetch, .close = photons_close, .own = f, .events_at_once = PHOTONS_WINDOW};
-    int rc = 0;
     if (d7_reader_open(&f->reader, path, NULL, &err) != 0)
-        rc = send_refuse(fault, "%s", err.text);
-    if (rc == 0) {
-        photons_warn(f, path);
-        rc = photons_datasets(s, f, path, lengths, fault);
-    }
-    if (rc == 0)
-        rc = photons_attributes(s, f, path, fault);
-    if (rc == 0)
-        rc = send_stored_begin(s, &stored, lengths, count, path, fault);
-    else
-        photons_close(f);
-    if (rc != 0) {
-        send_source_free(s);
-        return NULL;
-    }
-    send_settle_time(s);
-    return s;
+        return send_refuse(fault, "%s", err.text);
+    photons_warn(f, path);
+    if (photons_datasets(s, f, path, lengths, fault) != 0)
+        return -1;
+    return photons_attributes(s, f, path, fault);
+}
+
+send_source *send_open_photons(const char *path, uint64_t count, send_fault *fault) {
+    static const send_stored_kind kind = {sizeof(photons_file), photons_open, photons_fetch, photons_close,
+                                          PHOTONS_WINDOW};
+    return send_stored_open(&kind, path, path, count, fault);
 }

@@ -25,7 +25,6 @@ enum {
 #define SIM_RISE_CHANNEL 855.0
 #define SIM_JITTER_CHANNELS 3.0
 #define SIM_BACKGROUND 0.02
-#define SIM_TAC_CHANNELS 4096
 
 /* A place of the instrument in a table that is drawn from evenly (Walker's alias method): the place itself up to
  * `own`, the other one above it. */
@@ -216,10 +215,6 @@ static int sim_next(send_source *s, const send_want *want, send_chunk *chunk, se
     return n || indices || !m->ended;
 }
 
-static void sim_free(send_source *s) {
-    free(s->own);
-}
-
 static int sim_describe(send_source *s, bool tags, send_fault *fault) {
     if (tags)
         return send_add_dataset(s, "/tags/channel", PHOTON_CLIENT_UINT8, fault) < 0 ||
@@ -244,16 +239,10 @@ static int sim_describe(send_source *s, bool tags, send_fault *fault) {
 }
 
 send_source *send_open_simulation(const send_simulation *options, uint64_t count, send_fault *fault) {
-    send_source *s = send_source_make();
-    simulation *m = calloc(1, sizeof *m);
-    if (!s || !m) {
-        free(s);
-        free(m);
-        send_refuse(fault, "no memory");
+    send_source *s = send_source_make(sizeof(simulation), fault);
+    if (!s)
         return NULL;
-    }
-    s->own = m;
-    s->free = sim_free;
+    simulation *m = s->own;
     s->next = sim_next;
     send_random_seed(&m->random, options->seed);
     m->tags = options->tags;

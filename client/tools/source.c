@@ -14,12 +14,18 @@ int send_refuse(send_fault *fault, const char *format, ...) {
     return -1;
 }
 
-send_source *send_source_make(void) {
+send_source *send_source_make(size_t own_bytes, send_fault *fault) {
     send_source *s = calloc(1, sizeof *s);
-    if (s) {
-        s->unit = "items";
-        s->n_events = SEND_UNKNOWN;
+    void *own = calloc(1, own_bytes);
+    if (!s || !own) {
+        free(s);
+        free(own);
+        send_refuse(fault, "no memory");
+        return NULL;
     }
+    s->own = own;
+    s->unit = "items";
+    s->n_events = SEND_UNKNOWN;
     return s;
 }
 
@@ -37,6 +43,7 @@ void send_source_free(send_source *s) {
         free((char *)(uintptr_t)s->attributes[i].value);
     }
     free(s->attributes);
+    free(s->own);
     free(s);
 }
 

@@ -80,8 +80,9 @@ void send_source_free(send_source *s);
 /* Fills the fault. Returns -1. */
 __attribute__((format(printf, 2, 3))) int send_refuse(send_fault *fault, const char *format, ...);
 
-/* A source without datasets; NULL: no memory. */
-send_source *send_source_make(void);
+/* A source without datasets, whose `own` is so many bytes of 0 that it frees at the end, after free(). NULL and a
+ * fault: no memory. */
+send_source *send_source_make(size_t own_bytes, send_fault *fault);
 
 /* What a column file or a dataset of a known name is; `stem` or `dataset` may be NULL. Returns NULL for others. */
 typedef struct send_known {

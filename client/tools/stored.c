@@ -10,6 +10,14 @@
 /* Items of the other groups in a chunk, at most. */
 enum { STORED_OTHERS_AT_ONCE = 65536 };
 
+typedef struct send_stored {
+    const send_stored_kind *kind;
+    void *own;
+    uint64_t lengths[SEND_DATASETS_MAX]; /* by group */
+    uint64_t done[SEND_DATASETS_MAX];    /* by group */
+    bool cut;                            /* fewer events than there are: the ms index ends with them */
+} send_stored;
+
 static uint64_t stored_least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -27,7 +35,7 @@ static int stored_due_by_ms(send_stored *t, size_t ms, size_t ms_group, int64_t 
     *due = events;
     if (k >= t->lengths[ms_group])
         return 0;
-    const uint64_t *first = t->fetch(t->own, ms, k, 1, fault);
+    const uint64_t *first = t->kind->fetch(t->own, ms, k, 1, fault);
     if (!first)
         return -1;
     *due = *first < events ? *first : events;
@@ -38,14 +46,14 @@ static int stored_due_by_ms(send_stored *t, size_t ms, size_t ms_group, int64_t 
 static int stored_due_by_stamp(const send_source *s, send_stored *t, size_t stamp, int64_t until_ns,
                                uint64_t n, uint64_t *due, send_fault *fault) {
     const photon_client_time_base *base = &s->time_base;
-    const uint64_t *begin = t->fetch(t->own, stamp, 0, 1, fault);
+    const uint64_t *begin = t->kind->fetch(t->own, stamp, 0, 1, fault);
     if (!begin)
         return -1;
     double tick_ns = 1e-3;
     if (base->tick_ps_numerator && base->tick_ps_denominator)
         tick_ns = 1e-3 * (double)base->tick_ps_numerator / (double)base->tick_ps_denominator;
     uint64_t bound = *begin + (uint64_t)((double)until_ns / tick_ns);
-    const uint64_t *stamps = t->fetch(t->own, stamp, t->done[s->event_group], (size_t)n, fault);
+    const uint64_t *stamps = t->kind->fetch(t->own, stamp, t->done[s->event_group], (size_t)n, fault);
     if (!stamps)
         return -1;
     *due = t->done[s->event_group] + client__items_below(stamps, n, bound);
@@ -80,7 +88,7 @@ static int stored_index(const send_source *s, send_stored *t, size_t ms, uint64_
     *n = 0;
     if (most == 0)
         return 0;
-    const uint64_t *items = t->fetch(t->own, ms, t->done[g], (size_t)most, fault);
+    const uint64_t *items = t->kind->fetch(t->own, ms, t->done[g], (size_t)most, fault);
     if (!items)
         return -1;
     bool all = events_then == t->lengths[s->event_group];
@@ -103,7 +111,7 @@ static uint64_t stored_part(const send_source *s, const send_stored *t, size_t g
 static int stored_counts(const send_source *s, send_stored *t, const send_want *want, uint64_t *counts,
                          send_fault *fault) {
     size_t ms = send_find_role(s, PHOTON_CLIENT_ROLE_MS_INDEX), e = s->event_group;
-    uint64_t n = stored_least(stored_least(want->events, t->events_at_once), stored_left(t, e));
+    uint64_t n = stored_least(stored_least(want->events, t->kind->events_at_once), stored_left(t, e));
     if (stored_due(s, t, want->until_ns, &n, fault) != 0)
         return -1;
     for (size_t g = 0; g < s->n_groups; g++)
@@ -131,7 +139,7 @@ static int stored_next(send_source *s, const send_want *want, send_chunk *chunk,
         chunk->columns[i] = NULL;
         if (chunk->counts[g] == 0)
             continue;
-        chunk->columns[i] = t->fetch(t->own, i, t->done[g], (size_t)chunk->counts[g], fault);
+        chunk->columns[i] = t->kind->fetch(t->own, i, t->done[g], (size_t)chunk->counts[g], fault);
         if (!chunk->columns[i])
             return -1;
     }
@@ -142,8 +150,9 @@ static int stored_next(send_source *s, const send_want *want, send_chunk *chunk,
 
 static void stored_free(send_source *s) {
     send_stored *t = s->own;
-    t->close(t->own);
-    free(t);
+    if (t->own)
+        t->kind->close(t->own);
+    free(t->own);
 }
 
 /* ---- beginning */
@@ -183,21 +192,15 @@ static bool stored_is_timed(const send_source *s) {
            s->group_of[stamp] == s->event_group;
 }
 
-int send_stored_begin(send_source *s, const send_stored *stored, const uint64_t *lengths, uint64_t count,
-                      const char *what, send_fault *fault) {
-    send_stored *t = malloc(sizeof *t);
-    if (!t) {
-        stored->close(stored->own);
-        return send_refuse(fault, "no memory");
-    }
-    *t = *stored;
-    s->own = t;
-    s->free = stored_free;
-    s->next = stored_next;
+/* The datasets and their lengths are known. */
+static int stored_settle(send_source *s, const uint64_t *lengths, uint64_t count, const char *what,
+                         send_fault *fault) {
+    send_stored *t = s->own;
     send_settle_events(s, NULL);
     if (stored_lengths(s, t, lengths, count, what, fault) != 0)
         return -1;
     send_settle_events(s, t->lengths);
+    send_settle_time(s);
     size_t e = s->event_group, ms = send_find_role(s, PHOTON_CLIENT_ROLE_MS_INDEX);
     if (ms != SEND_DATASETS_MAX && s->datasets[ms].type != PHOTON_CLIENT_UINT64)
         return send_refuse(fault, "%s: '%s' has to be of type uint64", what, s->datasets[ms].name);
@@ -206,4 +209,25 @@ int send_stored_begin(send_source *s, const send_stored *stored, const uint64_t 
     s->n_events = t->lengths[e];
     s->timed = stored_is_timed(s);
     return 0;
+}
+
+send_source *send_stored_open(const send_stored_kind *kind, const void *arguments, const char *what,
+                              uint64_t count, send_fault *fault) {
+    uint64_t lengths[SEND_DATASETS_MAX];
+    send_source *s = send_source_make(sizeof(send_stored), fault);
+    if (!s)
+        return NULL;
+    send_stored *t = s->own;
+    s->free = stored_free;
+    s->next = stored_next;
+    t->kind = kind;
+    t->own = calloc(1, kind->own_bytes);
+    int rc = t->own ? kind->open(s, t->own, arguments, lengths, fault) : send_refuse(fault, "no memory");
+    if (rc == 0)
+        rc = stored_settle(s, lengths, count, what, fault);
+    if (rc != 0) {
+        send_source_free(s);
+        return NULL;
+    }
+    return s;
 }

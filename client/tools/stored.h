@@ -5,22 +5,21 @@
 
 #include "source.h"
 
-typedef struct send_stored {
+typedef struct send_stored_kind {
+    size_t own_bytes; /* of what the three below work on, zeroed before open() */
+    /* Adds datasets, with their lengths, and attributes to the source. Returns 0 or -1. */
+    int (*open)(send_source *s, void *own, const void *arguments, uint64_t *lengths, send_fault *fault);
     /* Gives items [from, from + n) of a dataset, in host byte order, until the next fetch from the same dataset. NULL
      * and a fault when they cannot be read. */
     const void *(*fetch)(void *own, size_t dataset, uint64_t from, size_t n, send_fault *fault);
+    /* Also after an open() that failed. */
     void (*close)(void *own);
-    void *own;
     uint64_t events_at_once; /* in a chunk, at most */
+} send_stored_kind;
 
-    uint64_t lengths[SEND_DATASETS_MAX]; /* by group */
-    uint64_t done[SEND_DATASETS_MAX];    /* by group */
-    bool cut;                            /* fewer events than there are: the ms index ends with them */
-} send_stored;
-
-/* Makes a source of datasets that were added with their lengths by dataset. Takes over `stored` (by value) and calls
- * its close() at the end, also when it fails. `what` names it in faults. Returns 0 or -1. */
-int send_stored_begin(send_source *s, const send_stored *stored, const uint64_t *lengths, uint64_t count,
-                      const char *what, send_fault *fault);
+/* Opens a source of that kind. `arguments` go to open(); `what` names the source in faults. NULL and a fault when it
+ * cannot be sent. */
+send_source *send_stored_open(const send_stored_kind *kind, const void *arguments, const char *what,
+                              uint64_t count, send_fault *fault);
 
 #endif

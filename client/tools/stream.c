@@ -27,7 +27,6 @@ static void stream_free(send_source *s) {
     for (size_t i = 0; i < SEND_DATASETS_MAX; i++)
         free(t->columns[i]);
     free(t->in);
-    free(t);
 }
 
 /* Returns 1: at least one whole record is there; 0: the end; -1. */
@@ -158,15 +157,10 @@ static int stream_room(const send_source *s, stream *t, send_fault *fault) {
 }
 
 send_source *send_open_stream(int fd, const char *layout, uint64_t count, send_fault *fault) {
-    send_source *s = send_source_make();
-    stream *t = calloc(1, sizeof *t);
-    if (!s || !t) {
-        free(s);
-        free(t);
-        send_refuse(fault, "no memory");
+    send_source *s = send_source_make(sizeof(stream), fault);
+    if (!s)
         return NULL;
-    }
-    s->own = t;
+    stream *t = s->own;
     s->free = stream_free;
     s->next = stream_next;
     t->fd = fd;

@@ -523,6 +523,20 @@ static void run_closed_in_a_shutdown_is_still_a_result(void **state) {
     photons_free(&p);
 }
 
+/* Sends a batch to a server that answers it as it may not. */
+static void answer_ends_in_protocol(fixture *f,
+                                    bool (*hook)(fake_server *s, const Photon__ClientMessage *m)) {
+    photons p = photons_make(100);
+    f->server.hook = hook;
+    fixture_start(f);
+    photon_client_run *run = fixture_open(f, "run");
+    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
+    assert_int_equal(photon_client_wait_received(run, 10000, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
+    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
+    fixture_stop(f);
+    photons_free(&p);
+}
+
 static bool acknowledge_too_much(fake_server *s, const Photon__ClientMessage *m) {
     if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_BATCH)
         fake_ack(s, 1, m->batch->sequence + 1, 0, 0);
@@ -530,15 +544,7 @@ static bool acknowledge_too_much(fake_server *s, const Photon__ClientMessage *m)
 }
 
 static void acknowledgement_of_what_was_not_sent_is_an_error(void **state) {
-    fixture *f = *state;
-    photons p = photons_make(100);
-    f->server.hook = acknowledge_too_much;
-    fixture_start(f);
-    photon_client_run *run = fixture_open(f, "run");
-    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_wait_received(run, 10000, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
-    fixture_stop(f);
-    photons_free(&p);
+    answer_ends_in_protocol(*state, acknowledge_too_much);
 }
 
 static bool send_garbage(fake_server *s, const Photon__ClientMessage *m) {
@@ -548,18 +554,8 @@ static bool send_garbage(fake_server *s, const Photon__ClientMessage *m) {
     return true;
 }
 
-static void garbage_from_the_server_ends_the_connection(void **state) {
-    fixture *f = *state;
-    photons p = photons_make(100);
-    f->server.hook = send_garbage;
-    fixture_start(f);
-    photon_client_run *run = fixture_open(f, "run");
-    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_wait_received(run, 10000, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
-    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
-    assert_int_equal(photon_client_check(f->client, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
-    fixture_stop(f);
-    photons_free(&p);
+static void garbage_from_the_server_is_an_error(void **state) {
+    answer_ends_in_protocol(*state, send_garbage);
 }
 
 static bool unknown_answers(fake_server *s, const Photon__ClientMessage *m) {
@@ -595,15 +591,7 @@ static bool ask_again(fake_server *s, const Photon__ClientMessage *m) {
 }
 
 static void request_to_send_again_is_not_ignored(void **state) {
-    fixture *f = *state;
-    photons p = photons_make(100);
-    f->server.hook = ask_again;
-    fixture_start(f);
-    photon_client_run *run = fixture_open(f, "run");
-    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_wait_received(run, 10000, &f->err), PHOTON_CLIENT_ERR_PROTOCOL);
-    fixture_stop(f);
-    photons_free(&p);
+    answer_ends_in_protocol(*state, ask_again);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -631,7 +619,7 @@ int main(void) {
         TEST(run_closed_by_the_server_has_its_result),
         TEST(run_closed_in_a_shutdown_is_still_a_result),
         TEST(acknowledgement_of_what_was_not_sent_is_an_error),
-        TEST(garbage_from_the_server_ends_the_connection),
+        TEST(garbage_from_the_server_is_an_error),
         TEST(messages_of_later_servers_are_passed_over),
         TEST(request_to_send_again_is_not_ignored),
     };

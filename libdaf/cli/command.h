@@ -11,7 +11,7 @@ typedef struct command {
     const char *name;
     const char *summary; /* one line of the overview */
     const char *usage;   /* the whole help */
-    /* argv[0] is the subcommand's name. Returns an exit code. */
+    /* argv[0] is the program's name; the subcommand's own arguments follow. Returns an exit code. */
     int (*run)(int argc, char **argv);
 } command;
 

@@ -161,13 +161,9 @@ static int stage_entries(daf__edit *e, const daf__key *base, const char *const *
     int rc = daf__edit_create(e, &out, err);
     if (rc)
         return rc;
-    rc = daf__texts_write(out, entries, n, err);
-    if (rc) {
-        daf__out_discard(out);
-        return rc;
-    }
     daf__key key = daf__key_with(base, ".txt");
-    rc = daf__change_put(&e->change, key.text, out, err);
+    rc = daf__texts_write(out, entries, n, err);
+    rc = daf__edit_put(e, key.text, out, rc, err);
     char descriptor[64];
     int bytes = snprintf(descriptor, sizeof descriptor, "{\"format\":\"axis\",\"n_entries\":%" PRIu64 "}", n);
     return rc ? rc : daf__edit_list(e, base, descriptor, (size_t)bytes, err);

@@ -115,11 +115,7 @@ static int stage_payload(dense_write *w, daf_error *err) {
     if (rc)
         return rc;
     rc = write_payload(w, out, err);
-    if (rc) {
-        daf__out_discard(out);
-        return rc;
-    }
-    return daf__change_put(&w->edit.change, key.text, out, err);
+    return daf__edit_put(&w->edit, key.text, out, rc, err);
 }
 
 /* ---- the steps */

@@ -15,17 +15,20 @@ int daf__edit_create(daf__edit *e, daf__out **ret, daf_error *err) {
     return e->d->store->ops->create(e->d->store, ret, err);
 }
 
+int daf__edit_put(daf__edit *e, const char *key, daf__out *out, int rc, daf_error *err) {
+    if (rc == 0)
+        return daf__change_put(&e->change, key, out, err);
+    daf__out_discard(out);
+    return rc;
+}
+
 int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err) {
     daf__out *out;
     int rc = daf__edit_create(e, &out, err);
     if (rc)
         return rc;
     rc = daf__out_append(out, data, bytes, err);
-    if (rc) {
-        daf__out_discard(out);
-        return rc;
-    }
-    return daf__change_put(&e->change, key, out, err);
+    return daf__edit_put(e, key, out, rc, err);
 }
 
 static bool is_spared(const char *suffix, const char *spare) {

@@ -16,8 +16,11 @@ typedef struct daf__edit {
 /* Begins a write. Returns 0; DAF_ERR_READ_ONLY. */
 int daf__edit_begin(daf__edit *e, daf *d, daf_error *err);
 
-/* A new out, to be given to daf__change_put. */
+/* A new out, to be filled and given to daf__edit_put. */
 int daf__edit_create(daf__edit *e, daf__out **ret, daf_error *err);
+
+/* Adds a step that puts the out in place. rc: how filling it went; on failure the out is dropped and rc returned. */
+int daf__edit_put(daf__edit *e, const char *key, daf__out *out, int rc, daf_error *err);
 
 /* Adds a step that puts a small file in place. */
 int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err);

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "store_dir.h"
 
+#define BACKUP ".reorder.backup"
 enum { MAX_TREE_DEPTH = 100, MAX_PASSES = 4 };
 
 /* ---- removing trees */
@@ -76,7 +77,7 @@ static bool is_leftover(const char *name) {
 
 static bool is_ours(const char *name) {
     static const char *const names[] = {".",       "..",       "scalars",       "axes",
-                                        "vectors", "matrices", "metadata.json", ".reorder.backup"};
+                                        "vectors", "matrices", "metadata.json", BACKUP};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -166,14 +167,28 @@ static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) 
     return 0;
 }
 
+/* The live files of an interrupted reorder contradict each other. */
+static int refuse_half_reordered(daf__dir_store *s, daf_error *err) {
+    struct stat st;
+    if (fstatat(s->fd, BACKUP, &st, 0) != 0)
+        return 0;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                     "%s: holds " BACKUP
+                     ": the reorder of an axis was interrupted and must be rolled back first, which "
+                     "this version cannot do",
+                     s->base.path);
+}
+
 static int prepare_root(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
     bool marked;
     int rc = daf__store_has(&s->base, &marked, "daf.json", err);
     if (rc)
         return rc;
     s->base.fresh = !marked;
-    if (!mode.writable)
-        return 0;
+    if (marked && !mode.truncate)
+        rc = refuse_half_reordered(s, err);
+    if (rc || !mode.writable)
+        return rc;
     if (!marked && !mode.create)
         return 0;
     rc = take_lock(s, err);

@@ -197,7 +197,8 @@ DAF_API void daf_options_init(daf_options *options);
  *           writable modes also rebuild one that does not list what is there, and remove the temporary files
  *           of a writer that was killed.
  *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
- *           DAF_ERR_UNSUPPORTED paths of archives and URLs; DAF_ERR_IO; DAF_ERR_NOMEM
+ *           DAF_ERR_UNSUPPORTED paths of archives and URLs, and directories in which the reorder of an axis was
+ *           interrupted; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Free     daf_close, daf_free
  *  Source   specification sections 2.1, 5, 6
  */

@@ -15,6 +15,9 @@
  * Crashes    Everything is written under a temporary name first and renamed: payload, descriptor, index. A
  *            payload that someone has mapped is never written into. A failed call leaves the property as it
  *            was.
+ * Readers    beside a writer get old or new values of a property, never a mix. Between the two they may find no
+ *            such property only when one is overwritten by another type or shape of the same form (flat by
+ *            flat, packed by packed).
  */
 #ifndef DAF_DAF_H
 #define DAF_DAF_H

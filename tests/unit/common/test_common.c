@@ -127,12 +127,37 @@ static void counts_have_prefixes(void **state) {
     assert_string_equal(text, "12.3 M");
 }
 
+static void npy_headers_read_back(void **state) {
+    (void)state;
+    uint64_t shape[2] = {1234567, 3};
+    for (size_t rank = 0; rank <= 2; rank++) {
+        char *text;
+        size_t bytes;
+        cli_npy_array a;
+        FILE *f = open_memstream(&text, &bytes);
+        assert_int_equal(cli_npy_header(f, 'i', 4, shape, rank, rank == 2), 0);
+        fclose(f);
+        const uint8_t *data = (const uint8_t *)text;
+        assert_int_equal(cli_npy_parse(&a, data, bytes), 0);
+        assert_true(a.kind == 'i' && a.item_bytes == 4 && !a.big_endian && a.rank == rank &&
+                    a.data_offset == bytes);
+        assert_int_equal(a.fortran, rank == 2);
+        assert_true((rank < 1 || a.shape[0] == 1234567) && (rank < 2 || a.shape[1] == 3));
+        for (size_t cut = 0; cut < bytes; cut++)
+            assert_int_equal(cli_npy_parse(&a, data, cut), -1);
+        *strstr(text + 10, "<i4") = '?';
+        assert_int_equal(cli_npy_parse(&a, data, bytes), -1);
+        free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crc32c_known_values),      cmocka_unit_test(crc32c_forms_agree),
         cmocka_unit_test(bytes_are_little_endian),  cmocka_unit_test(utf8_is_checked),
         cmocka_unit_test(numbers_read_back),        cmocka_unit_test(npy_header_is_aligned),
         cmocka_unit_test(json_strings_are_escaped), cmocka_unit_test(counts_have_prefixes),
+        cmocka_unit_test(npy_headers_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,11 +139,11 @@ static ALWAYS_INLINE void put_value(run *r, uint64_t difference, size_t width) {
     uint16_t v16 = (uint16_t)r->x;
     uint32_t v32 = (uint32_t)r->x;
     if (width == 2)
-        memcpy(r->to, &v16, width);
+        memcpy(r->to, &v16, sizeof v16);
     else if (width == 4)
-        memcpy(r->to, &v32, width);
+        memcpy(r->to, &v32, sizeof v32);
     else
-        memcpy(r->to, &r->x, width);
+        memcpy(r->to, &r->x, sizeof r->x);
     r->to += width;
 }
 

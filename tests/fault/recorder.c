@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "codec.h"
 #include "framing.h"
 #include "index.h"
@@ -63,6 +62,11 @@ static int put_entry(recorder *r, const uint8_t *entry, size_t bytes) {
     return put_raw(r, framed, d7__frame(r->length, entry, bytes, framed));
 }
 
+static void store_value(uint8_t *to, size_t size, uint64_t value) {
+    uint16_t narrow = (uint16_t)value;
+    memcpy(to, size == 2 ? (const void *)&narrow : (const void *)&value, size);
+}
+
 static int put_page(recorder *r, unsigned dataset) {
     uint8_t entry[2 * RECORDER_PAGE_BYTES + 128];
     size_t bytes;
@@ -73,21 +77,28 @@ static int put_page(recorder *r, unsigned dataset) {
     return put_entry(r, entry, bytes);
 }
 
-static int put_value(recorder *r, unsigned dataset, uint64_t value) {
+/* Values of a batch, as many as the page has room for. */
+static uint32_t fill_page(recorder *r, unsigned dataset, uint32_t from, uint32_t n) {
     size_t size = d7_type_size(run_types[dataset]);
-    uint16_t narrow = (uint16_t)value;
-    memcpy(r->partial[dataset] + r->n_partial[dataset]++ * size,
-           dataset == 0 ? (const void *)&narrow : (const void *)&value, size);
-    r->items[dataset]++;
-    return r->n_partial[dataset] * size == RECORDER_PAGE_BYTES ? put_page(r, dataset) : 0;
+    uint32_t room = (uint32_t)(RECORDER_PAGE_BYTES / size) - r->n_partial[dataset];
+    uint32_t take = n - from < room ? n - from : room;
+    uint8_t *at = r->partial[dataset] + r->n_partial[dataset] * size;
+    for (uint32_t i = 0; i < take; i++, at += size)
+        store_value(at, size, run_value(r->batch, from + i, dataset));
+    r->n_partial[dataset] += take;
+    r->items[dataset] += take;
+    return take;
 }
 
 int recorder_append(recorder *r, uint32_t count) {
     r->run->counts[++r->batch] = count;
     int rc = 0;
     for (unsigned d = 0; d < RECORDER_DATASETS; d++)
-        for (uint32_t i = 0; i < run_batch_items(count, d) && rc == 0; i++)
-            rc = put_value(r, d, run_value(r->batch, i, d));
+        for (uint32_t i = 0, n = run_batch_items(count, d); i < n && rc == 0;) {
+            i += fill_page(r, d, i, n);
+            if (r->n_partial[d] == d7_items_per_page(run_types[d], RECORDER_PAGE_BYTES))
+                rc = put_page(r, d);
+        }
     return rc;
 }
 
@@ -329,29 +340,33 @@ int recorder_close(recorder *r) {
 
 /* Where in the run's values a dataset's check is. */
 typedef struct expected {
-    uint64_t batch, i;
+    uint64_t batch;
+    uint32_t i; /* in the batch */
     unsigned dataset;
 } expected;
 
-/* The next value of the batches up to `last`; false after it. */
-static bool expected_next(const run *r, expected *e, uint64_t last, uint64_t *ret_value) {
-    while (e->batch <= last && e->i == run_batch_items(r->counts[e->batch], e->dataset)) {
-        e->batch++;
-        e->i = 0;
-    }
-    if (e->batch > last)
-        return false;
-    *ret_value = run_value(e->batch, e->i++, e->dataset);
-    return true;
+/* How many values of the present batch are left, going on to the next one that has any; 0 after `last`. */
+static uint32_t expected_left(const run *r, expected *e, uint64_t last) {
+    for (; e->batch <= last; e->batch++, e->i = 0)
+        if (e->i < run_batch_items(r->counts[e->batch], e->dataset))
+            return run_batch_items(r->counts[e->batch], e->dataset) - e->i;
+    return 0;
 }
 
 static bool matches(const run *r, expected *e, uint64_t last, const void *values, size_t n) {
-    for (size_t k = 0; k < n; k++) {
-        uint64_t value, got = 0;
-        size_t size = d7_type_size(run_types[e->dataset]);
-        bytes_copy_le(&got, (const uint8_t *)values + k * size, 1, size);
-        if (!expected_next(r, e, last, &value) || value != bytes_le64(got))
+    size_t size = d7_type_size(run_types[e->dataset]);
+    const uint8_t *at = values;
+    while (n > 0) {
+        size_t left = expected_left(r, e, last), take = n < left ? n : left;
+        if (take == 0)
             return false;
+        for (size_t i = 0; i < take; i++, at += size) {
+            uint8_t value[sizeof(uint64_t)];
+            store_value(value, size, run_value(e->batch, e->i++, e->dataset));
+            if (memcmp(value, at, size) != 0)
+                return false;
+        }
+        n -= take;
     }
     return true;
 }
@@ -411,9 +426,8 @@ void run_check_part(run *r, unsigned part, uint64_t last, const d7_tail_slot *sl
     bool good = d7__source_open(&source, r->parts[part].path, disk_io(r->disk), &alloc, NULL) == 0 &&
                 d7__source_measure(&source, NULL) == 0 && pages_match(r, e, last, &framing) &&
                 (!slot || slot_matches(r, e, last, slot));
-    uint64_t more;
     for (unsigned d = 0; d < RECORDER_DATASETS && good; d++)
-        good = !expected_next(r, &e[d], last, &more);
+        good = expected_left(r, &e[d], last) == 0;
     d7__framing_free(&framing);
     d7__source_close(&source);
     if (!good)

@@ -69,7 +69,7 @@ static void counts_print(const history_counts *c) {
            c->closed, c->again);
 }
 
-enum { HISTORIES = 2000, CONTROLS = 200 };
+enum { HISTORIES = TAIL_MODEL_HISTORIES, CONTROLS = 100 };
 
 static void no_batch_called_durable_is_lost(void **state) {
     (void)state;

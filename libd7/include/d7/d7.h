@@ -171,7 +171,10 @@ typedef struct d7_executor {
     void (*wait)(void *ctx);
 } d7_executor;
 
-/* ---- Pages: pure functions ---- */
+/* ---- Pages: pure functions ----
+ *
+ * Which variant of the code does the work on this processor is chosen at the first page; all variants give the same bytes
+ * and find the same errors. The environment variable D7_KERNEL forces one, for tests: see d7(1). */
 
 /** Bytes that suffice for the entry of a page of n items; SIZE_MAX where none would. Any thread. */
 D7_API size_t d7_page_bound(d7_type type, size_t n);

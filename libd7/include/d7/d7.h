@@ -579,18 +579,19 @@ D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem,
 
 /* ---- The tail: what pages do not hold yet ---- */
 
-/* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each a claim of
- * what the recording is ("NAME.photons holds L bytes, the last pages are not full yet and hold these values, ...") with
- * checksums of the claim and of the bytes that it builds on. After a crash the newest claim that is true wins, and
- * d7_tail_recover() makes the file equal to it. The bytes are in docs/tail-format.md; which claim may be overwritten
- * when, and why that loses nothing, is in libd7/src/tail_book.h.
+/* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each
+ * a claim of what the recording is ("NAME.photons holds L bytes, the last pages are not full yet and hold
+ * these values, ...") with checksums of the claim and of the bytes that it builds on. After a crash the
+ * newest claim that is true wins, and d7_tail_recover() makes the file equal to it. The bytes are in
+ * docs/tail-format.md; which claim may be overwritten when, and why that loses nothing, is in
+ * libd7/src/tail_book.h.
  *
- *   d7_tail_create()    under a temporary name; the writer then gets d7_tail_io() as its table, so that the tail sees
- *                       what is written
- *   d7_tail_mark()      now and then (every 100 ms): a slot; what it says survives if the machine does
- *   d7_tail_begin_sync(), d7_writer_sync_data() and d7_tail_sync_data() on another thread, d7_tail_finish_sync()
- *                       (every second): a slot that survives a power cut
- *   d7_writer_close(), then remove the tail
+ *   d7_tail_create()       under a temporary name; the writer then gets d7_tail_io() as its table, so that
+ *                          the tail sees what is written
+ *   d7_tail_mark_slot()    now and then (every 100 ms): a slot; what it says survives a crash of the program
+ *   d7_tail_begin_sync()   every second: a slot that survives a power cut once d7_writer_sync_data() and
+ *                          d7_tail_sync_data(), on another thread, and d7_tail_finish_sync() have ended well
+ *   d7_writer_close()      then remove the tail, and sync the folder
  */
 
 #define D7_TAIL_SUFFIX ".tail" /* NAME.photons.tail lies beside NAME.photons */
@@ -608,7 +609,7 @@ typedef struct d7_tail_layout {
     const d7_type *types;    /* [n_datasets] in the order of the file */
     size_t n_datasets;
     uint32_t attribute_bytes; /* room for attributes that no Index entry holds yet, counted as by
-                                 d7_tail_attribute_bytes(); any number, D7_TAIL_ATTRIBUTE_BYTES_DEFAULT does */
+                                 d7_tail_attribute_bytes(); D7_TAIL_ATTRIBUTE_BYTES_DEFAULT does */
 } d7_tail_layout;
 
 /** Which file it is: the same in every slot of a tail. */
@@ -679,14 +680,15 @@ typedef struct d7_tail_slot {
  */
 D7_API D7_MUST_USE int d7_tail_slot_bytes(const d7_tail_layout *layout, size_t *ret_bytes);
 
-/** Bytes that attributes take in a slot; SIZE_MAX where that is no number. Attributes that are too many for the layout's
- * attribute_bytes go into an Index entry of the file first. Any thread; pure. */
+/** Bytes that attributes take in a slot; SIZE_MAX where that is no number. Attributes that are too many for
+ * the layout's attribute_bytes go into an Index entry of the file first. Any thread; pure. */
 D7_API size_t d7_tail_attribute_bytes(const d7_attribute *attributes, size_t n);
 
 /** Writes a slot's bytes.
  *  out      [cap] bytes; cap of d7_tail_slot_bytes() always suffices
- *  Returns  0 and how many bytes are to be written at the slot's place, a multiple of D7_TAIL_ALIGN_BYTES; D7_ERR_ARG;
- *           D7_ERR_LIMIT: the attributes need more than the layout's attribute_bytes, or cap is too small
+ *  Returns  0 and how many bytes are to be written at the slot's place, a multiple of D7_TAIL_ALIGN_BYTES;
+ *           D7_ERR_ARG; D7_ERR_LIMIT: the attributes need more than the layout's attribute_bytes, or cap is
+ *           too small
  *  Thread   any; pure
  *  Source   docs/tail-format.md
  */
@@ -694,11 +696,11 @@ D7_API D7_MUST_USE int d7_tail_slot_encode(const d7_tail_layout *layout, const d
                                            const d7_tail_claim *claim, const d7_tail_mark *mark, void *out,
                                            size_t cap, size_t *ret_bytes, d7_error *err);
 
-/** Reads a slot from its bytes and checks every number in it; the claim's own checksum is not looked at, it needs the
- * file.
+/** Reads a slot from its bytes and checks every number in it; the claim's own checksum is not looked at, it
+ * needs the file.
  *  bytes    [n] the slot's place; what follows the slot in it means nothing
- *  Returns  0; D7_ERR_CORRUPT: no slot, or torn (err->offset is the offset in the slot); D7_ERR_UNSUPPORTED: of a later
- *           version of the format
+ *  Returns  0; D7_ERR_CORRUPT: no slot, or torn (err->offset is the offset in the slot); D7_ERR_UNSUPPORTED:
+ *           of a later version of the format
  *  Thread   any; pure; no memory is taken
  */
 D7_API D7_MUST_USE int d7_tail_slot_decode(const void *bytes, size_t n, d7_tail_slot *ret_slot,
@@ -721,8 +723,8 @@ D7_API D7_MUST_USE int d7_tail_slot_values(const d7_tail_slot *slot, size_t i, s
  */
 D7_API bool d7_tail_slot_attribute(const d7_tail_slot *slot, size_t *cursor, d7_attribute *ret_attribute);
 
-/** The slot that may be overwritten next: neither the pinned one (the newest synced) nor the one whose sync is under
- * way; of two, the one not written last. -1 stands for none. Any thread; pure. */
+/** The slot that may be overwritten next: neither the pinned one (the newest synced) nor the one whose sync
+ * is under way; of two, the one not written last. -1 stands for none. Any thread; pure. */
 D7_API unsigned d7_tail_choose(int pinned, int in_flight, int last);
 
 /** Fill with d7_tail_options_init(). The tables must outlive the tail. */
@@ -734,43 +736,47 @@ typedef struct d7_tail_options {
 
 D7_API void d7_tail_options_init(d7_tail_options *options);
 
-/** The tail of one file being written. One thread at a time, that of the file's writer, but for d7_tail_sync_data().
+/** The tail of one file being written. One thread at a time, that of the file's writer, but for
+ * d7_tail_sync_data().
  *
- * States: open <-> syncing, between d7_tail_begin_sync() and d7_tail_finish_sync(); any failure but ARG, LIMIT, STATE
- * and NOSPACE -> failed, where only getters and d7_tail_free() are left and every other call returns the first error
- * again. What was pinned before a failure stays true: the recording goes on in a new part whose first_sequence is
- * d7_tail_durable_sequence(), and the old part is recovered with that as its limit.
+ * States: open <-> syncing, between d7_tail_begin_sync() and d7_tail_finish_sync(); any failure but ARG,
+ * LIMIT, STATE and NOSPACE -> failed, where only getters and d7_tail_free() are left and every other call
+ * returns the first error again. What was pinned before a failure stays true: the recording goes on in a new
+ * part whose first_sequence is d7_tail_durable_sequence(), and the old part is recovered with that as its
+ * limit.
  */
 typedef struct d7_tail d7_tail;
 
-/** Makes the tail of a file that does not exist yet: D7_TAIL_SLOTS empty slots, so that no later slot needs room.
+/** Makes the tail of a file that does not exist yet: D7_TAIL_SLOTS empty slots, so that no later slot needs
+ * room.
  *  path     of the tail; must not exist
  *  layout   copied
  *  file_id  the run's
  *  options  NULL: defaults
- *  Returns  0 and the tail; D7_ERR_ARG; D7_ERR_LIMIT; D7_ERR_EXISTS; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM. On failure
- *           a file that was made is removed again
+ *  Returns  0 and the tail; D7_ERR_ARG; D7_ERR_LIMIT; D7_ERR_EXISTS; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM.
+ *           On failure a file that was made is removed again
  *  Disk     nothing is synced; the first d7_tail_begin_sync() is the first slot
  */
 D7_API D7_MUST_USE int d7_tail_create(d7_tail **ret_tail, const char *path, const d7_tail_layout *layout,
                                       const uint8_t file_id[D7_TAIL_FILE_ID_BYTES], uint32_t part,
                                       uint64_t first_sequence, const d7_tail_options *options, d7_error *err);
 
-/** The table through which the writer of the file (and nothing else) writes: does what the tail's own table does, and
- * keeps the checksums of what was written. Lives as long as the tail. */
+/** The table through which the writer of the file (and nothing else) writes: does what the tail's own table
+ * does, and keeps the checksums of what was written. Lives as long as the tail. */
 D7_API const d7_io *d7_tail_io(d7_tail *t);
 
 /** Writes a slot. What it says is there after a crash of the program; after a power cut it may be.
- *  length   of the file, all of it handed to the operating system (d7_writer_flush(); d7_writer_framed_bytes())
- *  Returns  0; D7_ERR_ARG; D7_ERR_LIMIT: the attributes do not fit; D7_ERR_STATE: the file is not `length` bytes long, or
- *           the sequence falls; D7_ERR_NOSPACE (on file systems that copy on write; nothing is lost, try again);
- *           D7_ERR_IO
+ *  length   of the file, all of it handed to the operating system (d7_writer_flush();
+ *           d7_writer_framed_bytes())
+ *  Returns  0; D7_ERR_ARG; D7_ERR_LIMIT: the attributes do not fit; D7_ERR_STATE: the file is not `length`
+ *           bytes long, or the sequence falls; D7_ERR_NOSPACE (on file systems that copy on write; nothing is
+ *           lost, try again); D7_ERR_IO
  */
 D7_API D7_MUST_USE int d7_tail_mark_slot(d7_tail *t, uint64_t length, const d7_tail_mark *mark,
                                          d7_error *err);
 
-/** As d7_tail_mark_slot(), and begins a sync with that slot: now the file and the tail are to be synced, each on any
- * thread. Marks go on meanwhile. D7_ERR_STATE also when a sync is under way. */
+/** As d7_tail_mark_slot(), and begins a sync with that slot: now the file and the tail are to be synced, each
+ * on any thread. Marks go on meanwhile. D7_ERR_STATE also when a sync is under way. */
 D7_API D7_MUST_USE int d7_tail_begin_sync(d7_tail *t, uint64_t length, const d7_tail_mark *mark,
                                           d7_error *err);
 
@@ -779,12 +785,13 @@ D7_API D7_MUST_USE int d7_tail_begin_sync(d7_tail *t, uint64_t length, const d7_
  *  Returns  0; D7_ERR_IO */
 D7_API D7_MUST_USE int d7_tail_sync_data(d7_tail *t, d7_error *err);
 
-/** Ends the sync: `synced` when both the file's and the tail's succeeded. Then the slot is pinned and its sequence
- * durable; else the tail has failed: a failed sync is never tried again.
+/** Ends the sync: `synced` when both the file's and the tail's succeeded. Then the slot is pinned and its
+ * sequence durable; else the tail has failed: a failed sync is never tried again.
  *  Returns  0: pinned; D7_ERR_IO: a sync had failed; D7_ERR_STATE: no sync is under way */
 D7_API D7_MUST_USE int d7_tail_finish_sync(d7_tail *t, bool synced, d7_error *err);
 
-/** Closes the tail's file and releases the tail. The writer that uses d7_tail_io() is freed before. NULL is allowed. */
+/** Closes the tail's file and releases the tail. The writer that uses d7_tail_io() is freed before. NULL is
+ * allowed. */
 D7_API void d7_tail_free(d7_tail *t);
 
 /** Whether a slot has been pinned: before the first one nothing is durable. Any state. */
@@ -793,8 +800,8 @@ D7_API bool d7_tail_has_durable(const d7_tail *t);
 D7_API uint64_t d7_tail_durable_sequence(const d7_tail *t);
 /** L of the pinned slot; 0 before the first. Any state. */
 D7_API uint64_t d7_tail_durable_bytes(const d7_tail *t);
-/** Room for attributes in a slot, counted as by d7_tail_attribute_bytes(): what was asked for, or a little more. Any
- * state. */
+/** Room for attributes in a slot, counted as by d7_tail_attribute_bytes(): what was asked for, or a little
+ * more. Any state. */
 D7_API size_t d7_tail_attribute_room(const d7_tail *t);
 /** What d7_tail_recover() found; NULL in a tail that was created, and after the first slot written since. */
 D7_API const d7_tail_slot *d7_tail_recovered(const d7_tail *t);
@@ -829,38 +836,41 @@ typedef struct d7_tail_recovery {
 
 /** Makes a file that a crash left open equal to the newest of its slots that is true.
  *
- * The newest slot whose own checksum holds, whose L is within the file and whose bytes [B, L) match wins, else an older
- * one. What lies past L is copied aside and cut. A file with a valid epilogue was closed: it is kept and its tail
- * removed. Every step may be cut short and done again; done twice, the second time changes nothing. The file is locked
- * meanwhile and free afterwards. Everything is synced before this returns: what the chosen slot says is durable.
+ * The newest slot whose own checksum holds, whose L is within the file and whose bytes [B, L) match wins,
+ * else an older one. What lies past L is copied aside and cut. A file with a valid epilogue was closed: it is
+ * kept and its tail removed. Every step may be cut short and done again; done twice, the second time changes
+ * nothing. The file is locked meanwhile and free afterwards. Everything is synced before this returns: what
+ * the chosen slot says is durable.
  *
  *  path      of the file; its tail is `path` and D7_TAIL_SUFFIX
  *  options   NULL: defaults
  *  ret_tail  the tail to go on with, for D7_TAIL_RESUMED; else NULL. d7_tail_recovered() is the slot
- *  Returns   0; D7_ERR_NOTFOUND: no tail, so the file is not ours; D7_ERR_LOCKED: a writer holds it; D7_ERR_CORRUPT: no
- *            slot is true of this file, or it is another file's (nothing was changed); D7_ERR_UNSUPPORTED: written by a
- *            later version; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM. After a failure the same call may be made again
+ *  Returns   0; D7_ERR_NOTFOUND: no tail, so the file is not ours; D7_ERR_LOCKED: a writer holds it;
+ *            D7_ERR_CORRUPT: no slot is true of this file, or it is another file's (nothing was changed);
+ *            D7_ERR_UNSUPPORTED: written by a later version; D7_ERR_NOSPACE; D7_ERR_IO; D7_ERR_NOMEM. After a
+ *            failure the same call may be made again
  *  Source    docs/tail-format.md, "Recovery"
  */
 D7_API D7_MUST_USE int d7_tail_recover(d7_tail **ret_tail, const char *path,
                                        const d7_tail_recover_options *options, d7_tail_recovery *ret_recovery,
                                        d7_error *err);
 
-/** Reads the tail of a file that someone else is writing, or that a crash left. Takes no lock and disturbs nobody. One
- * thread at a time. */
+/** Reads the tail of a file that someone else is writing, or that a crash left. Takes no lock and disturbs
+ * nobody. One thread at a time. */
 typedef struct d7_tail_reader d7_tail_reader;
 
 /** Opens the tail of the file at `path`. Of the options io and alloc are used; NULL: defaults.
- *  Returns  0; D7_ERR_NOTFOUND: no such file, or it has no tail (it is closed, or another program's); D7_ERR_CORRUPT;
- *           D7_ERR_NOMEM; D7_ERR_IO */
+ *  Returns  0; D7_ERR_NOTFOUND: no such file, or it has no tail (it is closed, or another program's);
+ *           D7_ERR_CORRUPT; D7_ERR_NOMEM; D7_ERR_IO */
 D7_API D7_MUST_USE int d7_tail_reader_open(d7_tail_reader **ret_reader, const char *path,
                                            const d7_reader_options *options, d7_error *err);
 
-/** The newest slot that is true of the file as it is now. Its values are the newest items: those of a dataset from
- * items - n_partial on, for a reader that knows the pages before L (which may have to refresh first) and those alone. A
- * slot that is being written at this moment is passed over for the one before it.
+/** The newest slot that is true of the file as it is now. Its values are the newest items: those of a dataset
+ * from items - n_partial on, for a reader that knows the pages before L (which may have to refresh first) and
+ * those alone. A slot that is being written at this moment is passed over for the one before it.
  *  ret_slot good until the next call
- *  Returns  0; D7_ERR_NOTFOUND: no slot is true now (try again: a writer may be at it); D7_ERR_NOMEM; D7_ERR_IO
+ *  Returns  0; D7_ERR_NOTFOUND: no slot is true now (try again: a writer may be at it); D7_ERR_NOMEM;
+ *           D7_ERR_IO
  *  Cost     the tail, and of the file what was added since the last call
  */
 D7_API D7_MUST_USE int d7_tail_reader_peek(d7_tail_reader *r, const d7_tail_slot **ret_slot, d7_error *err);

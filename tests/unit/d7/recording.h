@@ -1,4 +1,5 @@
-/* A recording by the real writer on the disk model, for tests of recovery and of readers: what is in it, crashes, damage. */
+/* A recording by the real writer on the disk model, for tests of recovery and of readers: what is in it,
+ * crashes, damage. */
 #ifndef TESTS_UNIT_D7_RECORDING_H
 #define TESTS_UNIT_D7_RECORDING_H
 

@@ -1,8 +1,8 @@
-/* The life of a tail: creation, slots, syncs. Which slot is written and what it may claim is the book's to say
- * (tail_book.h); here are its files and failures.
+/* The life of a tail: creation, slots, syncs. Which slot is written and what it may claim is the book's to
+ * say (tail_book.h); here are its files and failures.
  *
- * Failures: a full disk changes nothing, the slot can be written again; any other error of a write and any error of a
- * sync is final, and what was pinned before stays true. */
+ * Failures: a full disk changes nothing, the slot can be written again; any other error of a write and any
+ * error of a sync is final, and what was pinned before stays true. */
 #include "tail.h"
 
 #include <errno.h>

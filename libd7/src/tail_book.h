@@ -1,15 +1,17 @@
-/* What the writer of a tail keeps in mind: which slot is safe, which is being made safe, and the checksums of the file.
+/* What the writer of a tail keeps in mind: which slot is safe, which is being made safe, and the checksums of
+ * the file.
  *
  * The rules, and why nothing that was called durable is lost:
- *   - A slot claims: the file has L bytes, everything before B is on the disk, and bytes [B, L) have this checksum. B is
- *     the L of the *pinned* slot, the newest one for which both files were synced. So a claim can be checked by reading
- *     [B, L), whatever a power cut did to what was not synced.
- *   - Neither the pinned slot nor the one whose sync is under way is overwritten. So after a cut at any moment the
- *     pinned slot is whole and true, and if the sync had ended on the disk, but not for us, the one under way too.
- *   - While a sync is under way marks go on, in the slot that is left, with the pinned slot's L as B: whether the one
- *     under way will be true is not known yet. For the time after it a second checksum is kept, of what was written since
- *     that sync began; when the sync has succeeded B moves to that slot's L and the second checksum takes the place of
- *     the first.
+ *   - A slot claims: the file has L bytes, everything before B is on the disk, and bytes [B, L) have this
+ *     checksum. B is the L of the *pinned* slot, the newest one for which both files were synced. So a claim
+ *     can be checked by reading [B, L), whatever a power cut did to what was not synced.
+ *   - Neither the pinned slot nor the one whose sync is under way is overwritten. So after a cut at any
+ *     moment the pinned slot is whole and true, and if the sync had ended on the disk, but not for us, the
+ *     one under way too.
+ *   - While a sync is under way marks go on, in the slot that is left, with the pinned slot's L as B: whether
+ *     the one under way will be true is not known yet. For the time after it a second checksum is kept, of
+ *     what was written since that sync began; when the sync has succeeded B moves to that slot's L and the
+ *     second checksum takes the place of the first.
  *   - A failed sync ends it: what the disk holds since the pinned slot cannot be known any more.
  *
  *     open --begin--> syncing --finish, good--> open

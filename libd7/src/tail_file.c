@@ -196,7 +196,8 @@ static int matches(const d7__tail_file *f, uint64_t from, uint64_t to, uint32_t 
     return rc == D7_ERR_TRUNCATED ? 0 : rc;
 }
 
-/* [base, length), of which the front may be known. When that does not fit the file was cut since, and all is read. */
+/* [base, length), of which the front may be known. When that does not fit the file was cut since, and all is
+ * read. */
 static int claim_matches(const d7__tail_file *f, const d7_tail_claim *c, uint8_t *chunk,
                          d7__tail_known *known, bool *ret_matches, d7_error *err) {
     bool usable = known && known->base == c->base && known->length <= c->length;

@@ -1,8 +1,9 @@
 /* A reader's view of a tail that someone else writes.
  *
- * The writer hands the file's bytes to the system before it writes a slot that counts on them, so a whole slot is true of
- * a file whose size is taken afterwards, as long as the writer lives. After a crash and before the recovery that need
- * not be so, and nothing tells the two apart: therefore the checksum is always computed, from where the last one ended. */
+ * The writer hands the file's bytes to the system before it writes a slot that counts on them, so a whole
+ * slot is true of a file whose size is taken afterwards, as long as the writer lives. After a crash and
+ * before the recovery that need not be so, and nothing tells the two apart: therefore the checksum is always
+ * computed, from where the last one ended. */
 #include <string.h>
 
 #include "error.h"

@@ -1,18 +1,20 @@
 /* Recovery: a file that a crash left open becomes what the newest true slot says.
  *
  *   lock -> read the slots -> closed?  yes: make the epilogue safe, remove the tail
- *                             no: choose -> make what was chosen safe -> copy aside -> cut -> a slot above all others
+ *                             no: choose -> make what was chosen safe -> copy aside -> cut -> a slot above
+ *                             all others
  *
- * What the system shows after a crash of the program alone is not what the disk holds: nothing since the last sync may
- * have reached it, and after a sync that failed the system may take for written what is not. So before anything is
- * overwritten that an older slot counts on, the chosen slot's bytes and those of the file from its B on are written again,
- * the same, and both files are synced. From then on the chosen slot is true on the disk too, and each further step leaves
- * it so:
+ * What the system shows after a crash of the program alone is not what the disk holds: nothing since the last
+ * sync may have reached it, and after a sync that failed the system may take for written what is not. So
+ * before anything is overwritten that an older slot counts on, the chosen slot's bytes and those of the file
+ * from its B on are written again, the same, and both files are synced. From then on the chosen slot is true
+ * on the disk too, and each further step leaves it so:
  *   - cutting the file takes away nothing it counts on;
- *   - the new slot goes into another place. It has a generation above any seen, so that a slot that was passed over now
- *     can never win later, when the same batches were sent again and the file reached its L with its bytes.
- * A crash at any step leaves a state in which the next recovery comes to the same, or in which an older true slot wins
- * because the chosen one had not reached the disk: nothing of it had been called durable then. */
+ *   - the new slot goes into another place. It has a generation above any seen, so that a slot that was
+ *     passed over now can never win later, when the same batches were sent again and the file reached its L
+ *     with its bytes.
+ * A crash at any step leaves a state in which the next recovery comes to the same, or in which an older true
+ * slot wins because the chosen one had not reached the disk: nothing of it had been called durable then. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,7 +128,8 @@ static int nothing_chosen(const recovery *r, d7_error *err) {
 
 /* ---- a file that was closed ---- */
 
-/* An epilogue is written last, after a sync of all before it: one that is whole, and leads to an index, is true. */
+/* An epilogue is written last, after a sync of all before it: one that is whole, and leads to an index, is
+ * true. */
 static int find_end(recovery *r, d7__source *source, bool *ret_closed, uint64_t *ret_at, d7_error *err) {
     d7__framing framing = {.source = source};
     d7__found found;

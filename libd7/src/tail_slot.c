@@ -1,8 +1,8 @@
 /* A slot of the tail: a pure function from a claim and a mark to bytes, and back.
  *
- * Everything in a slot has one form only, padding included, so that decoding and encoding again gives the same bytes. A
- * slot that a power cut or a concurrent writer tore fails its checksum; a slot that does not is held against every
- * limit before anything in it is used. */
+ * Everything in a slot has one form only, padding included, so that decoding and encoding again gives the
+ * same bytes. A slot that a power cut or a concurrent writer tore fails its checksum; a slot that does not is
+ * held against every limit before anything in it is used. */
 #include "tail_slot.h"
 
 #include <inttypes.h>

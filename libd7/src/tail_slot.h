@@ -48,13 +48,15 @@ enum { D7__SLOT_TRAILER_BYTES = 8, D7__SLOT_VERSION_NOW = 1, D7__SLOT_INSTRUMENT
 /* How much of a slot's place holds the slot, by its first D7__SLOT_HEAD_END bytes; 0 where that cannot be. */
 size_t d7__slot_used_bytes(const uint8_t *head, size_t slot_bytes);
 
-/* The largest attribute_bytes with which slots of this layout still have slot_bytes; 0 where they need more. */
+/* The largest attribute_bytes with which slots of this layout still have slot_bytes; 0 where they need more.
+ * */
 uint32_t d7__slot_attribute_room(const d7_tail_layout *layout, size_t slot_bytes);
 
 /* Gives a whole slot another claim: the same state, of the same or another length of the file. */
 void d7__slot_restamp(uint8_t *slot, size_t used_bytes, const d7_tail_claim *claim);
 
-/* `bytes` rounded up to whole units of the disk, D7_TAIL_ALIGN_BYTES: what is written for a slot that uses so many. */
+/* `bytes` rounded up to whole units of the disk, D7_TAIL_ALIGN_BYTES: what is written for a slot that uses so
+ * many. */
 size_t d7__slot_written_bytes(size_t used_bytes);
 
 #endif

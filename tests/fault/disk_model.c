@@ -248,8 +248,8 @@ static void forget_unlinked(disk *d) {
 
 /* ---- faults ---- */
 
-/* Counts a changing call. Returns 0, or the negative errno with which it fails, which is also in *ret_errno; a program
- * that is dead already gets -EIO. */
+/* Counts a changing call. Returns 0, or the negative errno with which it fails, which is also in *ret_errno;
+ * a program that is dead already gets -EIO. */
 static int change(disk *d, int *ret_errno) {
     if (d->dead)
         return -EIO;

@@ -1,10 +1,11 @@
 /* A disk that can lose its power, behind libd7's table of files.
  *
- * What it assumes of disks, and no more ("durability", docs/tail-format.md): after a cut a sector of 512 bytes holds what
- * was synced or anything written to it since, each sector for itself; a file's size lies between the synced and the
- * last; a name that was made or removed since its folder was synced may be there or not. A sync that fails tells so,
- * and leaves all that it should have written as unknown as before, without trying again: only what is written once more
- * reaches the disk with a later sync. A program that is killed loses nothing that it handed over, and saves nothing.
+ * What it assumes of disks, and no more ("durability", docs/tail-format.md): after a cut a sector of 512
+ * bytes holds what was synced or anything written to it since, each sector for itself; a file's size lies
+ * between the synced and the last; a name that was made or removed since its folder was synced may be there
+ * or not. A sync that fails tells so, and leaves all that it should have written as unknown as before,
+ * without trying again: only what is written once more reaches the disk with a later sync. A program that is
+ * killed loses nothing that it handed over, and saves nothing.
  *
  * One program at a time; not for threads. */
 #ifndef TESTS_FAULT_DISK_MODEL_H
@@ -35,8 +36,8 @@ uint64_t disk_bytes_read(const disk *d, const char *path);
 /* A file that is there, durably. */
 void disk_put(disk *d, const char *path, const void *data, size_t bytes);
 
-/* A sync in two steps, with other calls in between. What was written before the first is on the disk after the second,
- * if it ends well. */
+/* A sync in two steps, with other calls in between. What was written before the first is on the disk after
+ * the second, if it ends well. */
 void disk_begin_sync(disk *d, const char *path);
 void disk_finish_sync(disk *d, const char *path, bool succeeds);
 
@@ -48,9 +49,8 @@ void disk_power_cut(disk *d);
 
 /* Faults. Calls that change something: pwrite, sync, truncate, creating, removing, syncing a folder. */
 typedef struct disk_faults {
-    long
-        dies_after; /* so many changing calls are done (the last write by half), then all calls fail; -1: never */
-    long fails_at; /* this changing call, from 1, fails with fail_errno; a write is done by half; 0: none */
+    long dies_after; /* so many changing calls are done, the next one by half, then all fail; -1: never */
+    long fails_at;   /* this changing call, from 1, fails with fail_errno; a write is done by half; 0: none */
     int fail_errno;
     unsigned sync_per_mille;    /* syncs that fail with EIO */
     unsigned no_room_per_mille; /* writes that end half-way with ENOSPC */

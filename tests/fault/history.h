@@ -42,7 +42,8 @@ typedef struct history {
     history_counts counts;
 } history;
 
-/* Runs the history of that seed. Returns what was found wrong, NULL: nothing. counts may be NULL; added to. */
+/* Runs the history of that seed. Returns what was found wrong, NULL: nothing. counts may be NULL; added to.
+ * */
 const char *history_run(history *h, model_design design, uint64_t seed, history_counts *counts);
 
 #endif

@@ -1,6 +1,6 @@
-/* A recorder on the disk model: batches into pages, slots, syncs, parts, as the daemon does it but small, with libd7's
- * own functions for slots and recovery. What it records is a function of the batch's number and size, so that a
- * recovered file can be checked value by value. */
+/* A recorder on the disk model: batches into pages, slots, syncs, parts, as the daemon does it but small,
+ * with libd7's own functions for slots and recovery. What it records is a function of the batch's number and
+ * size, so that a recovered file can be checked value by value. */
 #ifndef TESTS_FAULT_RECORDER_H
 #define TESTS_FAULT_RECORDER_H
 
@@ -66,7 +66,8 @@ void recorder_resume(recorder *r, run *owner, unsigned part, d7_tail *tail);
 int recorder_mark_slot(recorder *r);
 int recorder_begin_sync(recorder *r);
 
-/* Both files' syncs have ended: what is durable now goes to the run's `acknowledged`. Returns 0; D7_ERR_IO: one failed. */
+/* Both files' syncs have ended: what is durable now goes to the run's `acknowledged`. Returns 0; D7_ERR_IO:
+ * one failed. */
 int recorder_finish_sync(recorder *r, uint64_t batch, bool synced);
 
 /* Recovery of a part in the plain design. Returns 0, and the recorder to go on with; D7_ERR_CORRUPT. */
@@ -78,7 +79,8 @@ void recorder_free(recorder *r);
 /* The next batch; pages that are full go to the file. Returns 0, or what writing returned. */
 int recorder_append(recorder *r, uint32_t count);
 
-/* Ends the file as the writer does: short pages, index, sync; epilogue, sync; the tail is removed. Any step may fail. */
+/* Ends the file as the writer does: short pages, index, sync; epilogue, sync; the tail is removed. Any step
+ * may fail. */
 int recorder_close(recorder *r);
 
 /* Does the part hold exactly the batches (first_sequence, last], the last items in `slot` (NULL: none)? */

@@ -1,14 +1,14 @@
-/* Histories of a recording on a disk that loses its power, through the tail's own functions: batches, slots, syncs that
- * take their time while both go on, syncs that fail (the recording goes on in a next part), a program killed in the
- * middle of a write, the power gone between the returns of two syncs, recoveries that are cut short at any step and
- * begun again, closing. After each recovery every batch that was called durable must be there once, and every value
- * right; a second recovery must change nothing.
+/* Histories of a recording on a disk that loses its power, through the tail's own functions: batches, slots,
+ * syncs that take their time while both go on, syncs that fail (the recording goes on in a next part), a
+ * program killed in the middle of a write, the power gone between the returns of two syncs, recoveries that
+ * are cut short at any step and begun again, closing. After each recovery every batch that was called durable
+ * must be there once, and every value right; a second recovery must change nothing.
  *
  *     test_tail_model                  as in CTest
  *     test_tail_model HISTORIES [SEED] the long form, which prints what came of them
  *
- * Two designs that must fail show that the test can: two slots without proof, and parts recovered past where the next
- * one begins. */
+ * Two designs that must fail show that the test can: two slots without proof, and parts recovered past where
+ * the next one begins. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* Slots of the tail, and whole tails beside a small file. The first byte chooses: even, one slot follows; odd, the three
- * slots of a tail, a third of the bytes each. Checksums are made right, since no fuzzer finds them; as they come the
- * bytes are tried too. What decodes is gone through and encodes again to the very bytes; a recovery that succeeds is
- * done again and changes nothing. */
+/* Slots of the tail, and whole tails beside a small file. The first byte chooses: even, one slot follows;
+ * odd, the three slots of a tail, a third of the bytes each. Checksums are made right, since no fuzzer finds
+ * them; as they come the bytes are tried too. What decodes is gone through and encodes again to the very
+ * bytes; a recovery that succeeds is done again and changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +90,8 @@ static void try_slot(const uint8_t *data, size_t size) {
         REQUIRE((rc == D7_ERR_CORRUPT || rc == D7_ERR_UNSUPPORTED) && err.offset <= size && err.text[0]);
 }
 
-/* Makes what a slot's checksum covers consistent. Returns how many bytes the slot uses; 0 where there are too few. */
+/* Makes what a slot's checksum covers consistent. Returns how many bytes the slot uses; 0 where there are too
+ * few. */
 static size_t repair(uint8_t *slot, size_t size) {
     if (size < D7__SLOT_HEAD_END)
         return 0;
@@ -123,7 +124,8 @@ static void fuzz_slot(const uint8_t *data, size_t size) {
 
 static const char path[] = "f.photons", tail_path[] = "f.photons.tail";
 
-/* A file of 700 bytes, and the tail; slots are told its head's checksum and that of what they claim, if they ask by 0. */
+/* A file of 700 bytes, and the tail; slots are told its head's checksum and that of what they claim, if they
+ * ask by 0. */
 static disk *make_disk(const uint8_t *data, size_t size) {
     static uint8_t file[700], tail[D7_TAIL_SLOTS * D7_TAIL_ALIGN_BYTES];
     size_t each = size / D7_TAIL_SLOTS;

@@ -1,4 +1,5 @@
-/* The life of a tail: which slot is written when, what a claim counts on, what a sync changes, what failures do. */
+/* The life of a tail: which slot is written when, what a claim counts on, what a sync changes, what failures
+ * do. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

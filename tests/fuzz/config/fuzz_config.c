@@ -1,5 +1,5 @@
-/* Configuration files and control requests of any bytes. What is accepted as a configuration prints as one that reads back
- * to the same, and an answer to a request is always one line of JSON. */
+/* Configuration files and control requests of any bytes. What is accepted as a configuration prints as
+ * one that reads back to the same, and an answer to a request is always one line of JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

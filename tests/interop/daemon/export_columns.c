@@ -1,5 +1,6 @@
-/* export_columns DATA_DIR NAME COLUMNS [PIXELS [KEY=VALUE...]]: bins the LINCam columns in a folder (x.u16, y.u16, dt.u16,
- * ms.u64) and exports them as DATA_DIR/NAME.daf, three times on the way; the seconds it takes go to standard output. */
+/* export_columns DATA_DIR NAME COLUMNS [PIXELS [KEY=VALUE...]]: bins the LINCam columns in a folder
+ * (x.u16, y.u16, dt.u16, ms.u64) and exports them as DATA_DIR/NAME.daf, three times on the way; the
+ * seconds it takes go to standard output. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -221,8 +221,8 @@ typedef struct watcher {
     uint64_t n_held, n_by_path, newest;
 } watcher;
 
-/* Holds a directory over several exports: what it sees is of one export. By path, equal numbers before and after say
- * the same. */
+/* Holds a directory over several exports: what it sees is of one export. By path, equal numbers before
+ * and after say the same. */
 static void *watch(void *arg) {
     watcher *w = arg;
     while (!atomic_load(&w->over)) {

@@ -139,6 +139,17 @@ static inline void set_last_value(run *r, uint64_t x, size_t width) {
                         : _mm256_set1_epi64x((int64_t)x);
 }
 
+/* The varint of `length` bytes at p, of which 8 can be read. */
+static inline uint64_t get_varint(const uint8_t *p, unsigned length) {
+    uint64_t w = _bzhi_u64(bytes_load64(p), length < 8 ? 8 * length : 64);
+    uint64_t u = _pext_u64(w, 0x7F7F7F7F7F7F7F7F);
+    if (length > 8)
+        u |= (uint64_t)(p[8] & 127) << 56;
+    if (length > 9)
+        u |= (uint64_t)p[9] << 63;
+    return u;
+}
+
 /* The varints that end in the block, one by one, up to the first that starts in its last 8 bytes. Returns false at one
  * of more than 10 bytes: r->p is then its start. */
 static bool take_long(run *r, uint64_t continued, size_t width) {
@@ -146,16 +157,11 @@ static bool take_long(run *r, uint64_t continued, size_t width) {
     unsigned at = 0;
     for (uint64_t ends = ~continued; ends && at <= BLOCK - 8; ends &= ends - 1) {
         unsigned next = (unsigned)_tzcnt_u64(ends) + 1, length = next - at;
-        uint64_t u;
-        if (length <= 8) {
-            u = _pext_u64(_bzhi_u64(bytes_load64(r->p + at), 8 * length), 0x7F7F7F7F7F7F7F7F);
-        } else {
-            d7__cursor c = {r->p + at, r->p + next};
-            if (!d7__get_varint(&c, &u)) {
-                r->p += at;
-                return false;
-            }
+        if (length > D7__VARINT_MAX) {
+            r->p += at;
+            return false;
         }
+        uint64_t u = get_varint(r->p + at, length);
         put_value(r, &x, u, width);
         at = next;
     }

@@ -13,8 +13,10 @@
 /* For functions of a constant `width`, so that each width has code of its own. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Values of a block; a constant, so that the loops become vectors. */
-enum { BLOCK = 64 };
+enum {
+    BLOCK = 64,   /* values; a constant, so that the loops become vectors */
+    LONG_RUN = 8, /* varints taken one by one after one that is no block's */
+};
 
 /* Bits 0-55 of v to the low 7 bits of 8 bytes. */
 static inline uint64_t spread(uint64_t v) {
@@ -150,10 +152,18 @@ static ALWAYS_INLINE void put_value(run *r, uint64_t difference, size_t width) {
 /* The next varint, whatever its length. Returns false when it has more than 10 bytes. */
 static ALWAYS_INLINE bool take_any(run *r, size_t width) {
     uint64_t u;
-    if (r->end - r->p >= 8 && ~bytes_load64(r->p) & HIGH_BITS) {
+    if (r->end - r->p >= D7__VARINT_MAX) {
         uint64_t w = bytes_load64(r->p), ends = ~w & HIGH_BITS;
-        u = gather(w & (ends ^ (ends - 1)));
-        r->p += (__builtin_ctzll(ends) >> 3) + 1;
+        if (ends) {
+            u = gather(w & (ends ^ (ends - 1)));
+            r->p += (__builtin_ctzll(ends) >> 3) + 1;
+        } else {
+            unsigned longest = r->p[8] >> 7;
+            if (longest && r->p[9] > 127)
+                return false;
+            u = gather(w) | (uint64_t)(r->p[8] & 127) << 56 | (uint64_t)(longest & r->p[9]) << 63;
+            r->p += 9 + longest;
+        }
     } else {
         d7__cursor c = {r->p, r->end};
         if (!d7__get_varint(&c, &u))
@@ -182,8 +192,16 @@ static ALWAYS_INLINE void take_four(run *r, uint64_t w, size_t width) {
     }
 }
 
-/* Up to a block of varints of at most 4 bytes; they are cut out first, then turned to differences in a loop that becomes
- * vectors, then added up. Returns their number: less than a block where another kind follows or the end is near. */
+/* The difference in a varint of at most 4 bytes. */
+static inline uint32_t difference_28(uint32_t w) {
+    uint32_t u = (w & 0x007F007F) | (w & 0x7F007F00) >> 1;
+    u = (u & 0x00003FFF) | (u & 0x3FFF0000) >> 2;
+    return u >> 1 ^ (0 - (u & 1));
+}
+
+/* Up to a block of varints of at most 4 bytes; they are cut out first, then turned to differences, in a loop that becomes
+ * vectors where the block is full, then added up. Returns their number: less than a block where another kind follows or the
+ * end is near. */
 static ALWAYS_INLINE size_t take_block(run *r, size_t width) {
     uint32_t w[BLOCK];
     size_t n = 0;
@@ -199,13 +217,12 @@ static ALWAYS_INLINE size_t take_block(run *r, size_t width) {
         w[n + 1] = (uint32_t)second;
         r->p += (__builtin_ctzll(more) >> 3) + 1;
     }
-    for (size_t i = n; i < BLOCK; i++)
-        w[i] = 0;
-    for (size_t i = 0; i < BLOCK; i++) {
-        uint32_t u = (w[i] & 0x007F007F) | (w[i] & 0x7F007F00) >> 1;
-        u = (u & 0x00003FFF) | (u & 0x3FFF0000) >> 2;
-        w[i] = u >> 1 ^ (0 - (u & 1));
-    }
+    if (n == BLOCK)
+        for (size_t i = 0; i < BLOCK; i++)
+            w[i] = difference_28(w[i]);
+    else
+        for (size_t i = 0; i < n; i++)
+            w[i] = difference_28(w[i]);
     for (size_t i = 0; i < n; i++)
         put_value(r, (uint64_t)(int64_t)(int32_t)w[i], width);
     return n;
@@ -225,8 +242,11 @@ static ALWAYS_INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint
                 continue;
             }
         }
-        if (take_block(&r, width) < BLOCK && r.p < r.end && !take_any(&r, width))
-            return r.p;
+        if (take_block(&r, width) == BLOCK)
+            continue;
+        for (int i = 0; i < LONG_RUN && r.p < r.end; i++)
+            if (!take_any(&r, width))
+                return r.p;
     }
     *sum = width == 2 ? (uint16_t)r.x : width == 4 ? (uint32_t)r.x : r.x;
     return NULL;

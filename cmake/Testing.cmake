@@ -20,7 +20,7 @@ set(PHOTOND_TEST_ENVIRONMENT
   "PYTHONDONTWRITEBYTECODE=1"
   "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/lib/tsan.supp")
 
 function(photond_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})

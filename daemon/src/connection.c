@@ -15,7 +15,8 @@
 
 enum {
     OUTPUT_FIRST_BYTES = 4096,
-    CONNECTIONS_BEING_REFUSED = 32 /* beyond the limit, at most: the next is closed without an answer */
+    CONNECTION_ALIVE_BYTES = 65536, /* so much of a long message is as good as a whole short one */
+    CONNECTIONS_BEING_REFUSED = 32  /* beyond the limit, at most: the next is closed without an answer */
 };
 
 static const pd_config *connection_config(const pd_connection *c) {
@@ -369,8 +370,11 @@ static void connection_handle_input(pd_connection *c) {
         connection_preamble(c);
     while (c->state == PD_CONNECTION_TALKING && connection_message(c))
         ;
-    if (c->state == PD_CONNECTION_TALKING && c->in.offset != before)
-        c->last_message_ns = uv_hrtime();
+    if (c->state != PD_CONNECTION_TALKING ||
+        (c->in.offset == before && c->heard_bytes < CONNECTION_ALIVE_BYTES))
+        return;
+    c->last_message_ns = uv_hrtime();
+    c->heard_bytes = 0;
 }
 
 static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
@@ -398,6 +402,7 @@ static void connection_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         connection_lost(c, uv_strerror((int)n));
     } else if (n > 0) {
         c->received_bytes += (uint64_t)n;
+        c->heard_bytes += (size_t)n;
         pd_count(&c->server->engine->counters.bytes_received, n);
         if (c->state == PD_CONNECTION_ENDING)
             return;

@@ -65,7 +65,8 @@ typedef struct pd_connection {
     pd_output out;
     pd_session session;
     uint64_t opened_ns;
-    uint64_t last_message_ns; /* when the last whole message came */
+    uint64_t last_message_ns; /* when the last whole message came, or a good part of a long one */
+    size_t heard_bytes;       /* since then */
     uint64_t pings;           /* sent */
     bool pinged;              /* since the last message */
     uint64_t received_bytes;

@@ -123,7 +123,9 @@ void pd_server__unwait(pd_server *server, pd_connection *c) {
         server->waiting = c->next_waiting;
     server->n_waiting--;
     server->n_wait_for_memory -= c->waits_for_memory;
-    pd_count(&server->engine->counters.stall_ns, uv_hrtime() - c->waits_since_ns);
+    uint64_t now = uv_hrtime();
+    pd_count(&server->engine->counters.stall_ns, now - c->waits_since_ns);
+    c->last_message_ns = now; /* it could not say anything */
     c->waits_since_ns = 0;
 }
 

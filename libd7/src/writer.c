@@ -103,20 +103,23 @@ int d7__attribute_check(const char *path, const char *key, const char *value, d7
     return 0;
 }
 
-int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, bool in_span) {
+int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, unsigned bits) {
     size_t old = d7__attributes_find(&w->attributes, a->key, a->key_bytes);
     size_t old_bytes = old == SIZE_MAX ? 0 : d7__index_attribute_bytes(&w->attributes.items[old]);
     size_t place;
     if (d7__grow(&w->alloc, &w->span, &w->cap_span, w->n_span + 1, sizeof *w->span) != 0 ||
+        d7__grow(&w->alloc, &w->unlisted, &w->cap_unlisted, w->n_unlisted + 1, sizeof *w->unlisted) != 0 ||
         d7__grow(&w->alloc, &w->in_span, &w->cap_in_span, w->attributes.n + 1, 1) != 0 ||
         d7__attributes_set(&w->attributes, a, &place) != 0)
         return D7_ERR_NOMEM;
     if (old == SIZE_MAX)
         w->in_span[place] = 0;
-    if (in_span && !w->in_span[place]) {
-        w->in_span[place] = 1;
+    bits &= ~(unsigned)w->in_span[place];
+    if (bits & D7__ATTRIBUTE_SPAN)
         w->span[w->n_span++] = place;
-    }
+    if (bits & D7__ATTRIBUTE_UNLISTED)
+        w->unlisted[w->n_unlisted++] = place;
+    w->in_span[place] |= (uint8_t)bits;
     w->index_bytes += d7__index_attribute_bytes(a) - old_bytes;
     return 0;
 }
@@ -126,7 +129,7 @@ int d7_writer_set_attribute(d7_writer *w, const char *key, const char *value, d7
     int rc = d7__writer_check_open(w, err);
     if (rc == 0)
         rc = d7__attribute_check(w->path, key, value, &a, err);
-    if (rc == 0 && d7__writer_keep_attribute(w, &a, true) != 0)
+    if (rc == 0 && d7__writer_keep_attribute(w, &a, D7__ATTRIBUTE_SPAN | D7__ATTRIBUTE_UNLISTED) != 0)
         return d7__writer_no_memory(w, err);
     return rc;
 }
@@ -167,6 +170,7 @@ void d7_writer_free(d7_writer *w) {
     d7__release(&alloc, w->pages);
     d7__release(&alloc, w->span);
     d7__release(&alloc, w->in_span);
+    d7__release(&alloc, w->unlisted);
     d7__release(&alloc, w->out.pending.data);
     d7__release(&alloc, w->encoded.data);
     d7__release(&alloc, w->scratch.data);
@@ -203,7 +207,7 @@ uint64_t d7_writer_written_bytes(const d7_writer *w) {
 }
 
 size_t d7_writer_unlisted_attributes(const d7_writer *w) {
-    return w->n_span;
+    return w->n_unlisted;
 }
 
 uint64_t d7_writer_index_bytes(const d7_writer *w) {

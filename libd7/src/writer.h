@@ -54,10 +54,13 @@ struct d7_writer {
     uint64_t next_island; /* block at or past which one is due */
 
     d7__attributes attributes;
-    uint8_t *in_span; /* [attributes.cap] set since the last island? */
+    uint8_t *in_span; /* [attributes.cap] D7__ATTRIBUTE_ bits */
     size_t cap_in_span;
-    size_t *span; /* [n_span] which, in the order of setting */
+    size_t *span; /* [n_span] those for the next island, in the order of setting */
     size_t n_span, cap_span;
+    size_t *unlisted; /* [n_unlisted] those that no Index entry holds yet, likewise */
+    size_t n_unlisted, cap_unlisted;
+    bool index_run; /* all since the header, or since the last island, are Index entries */
 
     uint64_t index_bytes; /* of all pages and attributes in a global index, without the marker */
     uint64_t global_index_offset;
@@ -70,8 +73,20 @@ struct d7_writer {
 int d7__attribute_check(const char *path, const char *key, const char *value, d7_attribute *ret,
                         d7_error *err);
 
-/* Keeps an attribute; `in_span`: for the next island too. Returns 0; D7_ERR_NOMEM. */
-int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, bool in_span);
+/* Keeps an attribute, and what is to happen to it: D7__ATTRIBUTE_ bits. Returns 0; D7_ERR_NOMEM. */
+enum {
+    D7__ATTRIBUTE_SPAN = 1,    /* the next island lists it */
+    D7__ATTRIBUTE_UNLISTED = 2 /* the next Index entry, island or not, does */
+};
+int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, unsigned bits);
+
+/* Everything that needs no file, in a writer that is all zero but for `alloc`. Returns 0; D7_ERR_ARG;
+ * D7_ERR_LIMIT; D7_ERR_NOMEM. */
+int d7__writer_prepare(d7_writer *w, const char *path, const d7_dataset *datasets, size_t n,
+                       const d7_writer_options *o, d7_error *err);
+
+/* Locks the open file. Returns 0; D7_ERR_LOCKED; D7_ERR_UNSUPPORTED. */
+int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err);
 
 /* Returns 0 in OPEN; else why values cannot be taken. */
 int d7__writer_check_open(d7_writer *w, d7_error *err);

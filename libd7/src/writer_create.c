@@ -69,9 +69,8 @@ static int create_check_options(const char *path, const d7_writer_options *o, d7
     return 0;
 }
 
-/* Everything that needs no file. */
-static int create_in_memory(d7_writer *w, const char *path, const d7_dataset *datasets, size_t n,
-                            const d7_writer_options *o, d7_error *err) {
+int d7__writer_prepare(d7_writer *w, const char *path, const d7_dataset *datasets, size_t n,
+                       const d7_writer_options *o, d7_error *err) {
     w->io = o->io ? *o->io : *d7_io_system();
     w->has_executor = o->executor != NULL;
     if (w->has_executor)
@@ -79,6 +78,7 @@ static int create_in_memory(d7_writer *w, const char *path, const d7_dataset *da
     w->buffer_bytes = o->buffer_bytes;
     w->index_step = o->index_step;
     w->next_island = o->index_step;
+    w->index_run = true;
     w->bytes_per_page = o->bytes_per_page;
     w->attributes.alloc = &w->alloc;
     w->path = d7__new(&w->alloc, strlen(path) + 1);
@@ -96,7 +96,7 @@ static int create_in_memory(d7_writer *w, const char *path, const d7_dataset *da
     for (size_t i = 0; i < o->n_attributes && rc == 0; i++) {
         d7_attribute a;
         rc = d7__attribute_check(path, o->attributes[i].key, o->attributes[i].value, &a, err);
-        if (rc == 0 && d7__writer_keep_attribute(w, &a, false) != 0)
+        if (rc == 0 && d7__writer_keep_attribute(w, &a, 0) != 0)
             rc = d7__writer_no_memory(w, err);
     }
     return rc;
@@ -145,7 +145,7 @@ static int create_open(d7_writer *w, const d7_writer_options *o, bool *ret_made,
                     "%s: cannot be created", w->path);
 }
 
-static int create_lock(d7_writer *w, d7_locking locking, d7_error *err) {
+int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err) {
     int rc = locking == D7_LOCK_NONE ? 0 : w->io.lock(w->io.ctx, w->out.file);
     if (rc == 0)
         return 0;
@@ -163,7 +163,7 @@ static int create_file(d7_writer *w, const d7_writer_options *o, d7_error *err) 
     int rc = create_open(w, o, &made, err);
     if (rc != 0)
         return rc;
-    rc = create_lock(w, o->locking, err);
+    rc = d7__writer_lock(w, o->locking, err);
     if (rc == 0 && !made) {
         int cut = w->io.truncate(w->io.ctx, w->out.file, 0);
         if (cut < 0)
@@ -194,7 +194,7 @@ int d7_writer_create(d7_writer **ret_writer, const char *path, const d7_dataset 
     if (!w)
         return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
     w->alloc = alloc;
-    rc = create_in_memory(w, path, datasets, n, o, err);
+    rc = d7__writer_prepare(w, path, datasets, n, o, err);
     if (rc == 0)
         rc = create_frame_start(w, datasets, err);
     if (rc == 0)

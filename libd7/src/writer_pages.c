@@ -53,8 +53,15 @@ static bool island_due(const d7_writer *w) {
     return d7__frame_begin(d7__out_framed(&w->out)) / D7_BLOCK_BYTES >= w->next_island;
 }
 
-/* The attributes that were set have been framed. */
+/* An Index entry of either kind holds what was unlisted; an island, what the span is. */
+static void clear_unlisted(d7_writer *w) {
+    for (size_t i = 0; i < w->n_unlisted; i++)
+        w->in_span[w->unlisted[i]] &= (uint8_t)~D7__ATTRIBUTE_UNLISTED;
+    w->n_unlisted = 0;
+}
+
 static void clear_span(d7_writer *w) {
+    clear_unlisted(w);
     for (size_t i = 0; i < w->n_span; i++)
         w->in_span[w->span[i]] = 0;
     w->n_span = 0;
@@ -67,20 +74,22 @@ static int put_island(d7_writer *w, size_t more) {
     if (reserve_index(w, &content, more) != 0 || d7__writer_put_index(w, &content, &offset) != 0)
         return D7_ERR_NOMEM;
     clear_span(w);
+    w->index_run = true;
     w->first_unlisted = w->n_pages;
     w->next_island = (offset / D7_BLOCK_BYTES / w->index_step + 1) * w->index_step;
     return 0;
 }
 
 /* An entry of attributes alone is no island: it stands where none is due, and the next one lists all pages.
- */
+ * It also lists these attributes once more, for readers that hop from island to island; but for an entry
+ * right behind an island or the header, which they read anyway. */
 static int put_attributes(d7_writer *w) {
-    d7__index_content content = island_content(w);
+    d7__index_content content = {
+        .attributes = w->attributes.items, .order = w->unlisted, .n_attributes = w->n_unlisted};
     uint64_t offset;
-    content.n_pages = 0;
     int rc = d7__writer_put_index(w, &content, &offset);
     if (rc == 0)
-        clear_span(w);
+        (w->index_run ? clear_span : clear_unlisted)(w);
     return rc;
 }
 
@@ -92,6 +101,7 @@ int d7__writer_put_page(d7_writer *w, uint32_t dataset_id, const uint8_t *entry,
     d7__page_ref *page = &w->pages[w->n_pages];
     *page = (d7__page_ref){.offset = d7__out_entry(&w->out, entry, bytes), .dataset_id = dataset_id};
     w->n_pages++;
+    w->index_run = false;
     w->index_bytes += d7__index_page_bytes(page);
     d7__writer_dataset *d = &w->datasets[dataset_id];
     d->paged_items += n_items;
@@ -267,7 +277,7 @@ int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry, 
 
 int d7_writer_put_attributes(d7_writer *w, d7_error *err) {
     int rc = d7__writer_check_open(w, err);
-    if (rc != 0 || w->n_span == 0)
+    if (rc != 0 || w->n_unlisted == 0)
         return rc;
     rc = drain_if_large(w, err);
     if (rc != 0)

@@ -307,8 +307,9 @@ D7_API D7_MUST_USE int d7_writer_set_attribute(d7_writer *w, const char *key, co
                                                d7_error *err);
 
 /** Frames the attributes that no Index entry of the file holds yet: into an entry of attributes alone or,
- * where an island is due at this place, into that island. For recorders that keep a tail (see below) and
- * whose attributes outgrow it; others leave them to the islands.
+ * where an island is due at this place, into that island. The next island lists them again, for readers that
+ * hop from island to island. For recorders that keep a tail (see below) and whose attributes outgrow it;
+ * others leave them to the islands.
  *  Returns  0, also when there are none; D7_ERR_NOSPACE (try again); D7_ERR_NOMEM; D7_ERR_STATE; D7_ERR_IO
  */
 D7_API D7_MUST_USE int d7_writer_put_attributes(d7_writer *w, d7_error *err);
@@ -854,6 +855,20 @@ typedef struct d7_tail_recovery {
 D7_API D7_MUST_USE int d7_tail_recover(d7_tail **ret_tail, const char *path,
                                        const d7_tail_recover_options *options, d7_tail_recovery *ret_recovery,
                                        d7_error *err);
+
+/** Goes on writing a file that a recovery has made equal to a slot: the writer is what it was when the slot was
+ * written, and the same appends give the same bytes as without the crash.
+ *  path     of the file
+ *  slot     d7_tail_recovered(); not needed afterwards
+ *  options  io is d7_tail_io() of the recovered tail. The file's own index_step and bytes_per_page count, and
+ *           attributes, overwrite and mode have no meaning here. NULL: defaults
+ *  Returns  0 and the writer; D7_ERR_ARG; D7_ERR_NOTFOUND; D7_ERR_LOCKED; D7_ERR_CORRUPT: the file is damaged,
+ *           or not what the slot says; as d7_reader_open() when its header cannot be read; D7_ERR_UNSUPPORTED
+ *           (no locks here); D7_ERR_NOMEM; D7_ERR_IO. The file is not changed
+ *  Cost     the islands are read, and what follows the last one; a page of memory for each dataset
+ */
+D7_API D7_MUST_USE int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slot *slot,
+                                        const d7_writer_options *options, d7_error *err);
 
 /** Reads the tail of a file that someone else is writing, or that a crash left. Takes no lock and disturbs
  * nobody. One thread at a time. */

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ const uint8_t recording_file_id[D7_TAIL_FILE_ID_BYTES] = "0123456789abcde";
 
 static const d7_type types[] = {D7_UINT16, D7_UINT64};
 const d7_tail_layout recording_layout = {
-    .bytes_per_page = 64, .types = types, .n_datasets = 2, .attribute_bytes = 64};
+    .bytes_per_page = 64, .types = types, .n_datasets = 2, .attribute_bytes = 512};
 
 d7_writer *recording_writer(const d7_io *io, const d7_attribute *attribute) {
     static const d7_dataset datasets[] = {{"/x", D7_UINT16}, {"/ms", D7_UINT64}};
@@ -29,6 +30,13 @@ d7_writer *recording_writer(const d7_io *io, const d7_attribute *attribute) {
     d7_writer *w = NULL;
     assert_int_equal(d7_writer_create(&w, recording_path, datasets, 2, &options, NULL), 0);
     return w;
+}
+
+void recording_put_note(recording *r) {
+    assert_true(r->n_notes < RECORDING_NOTES);
+    char *key = r->notes[r->n_notes];
+    snprintf(key, sizeof r->notes[0], "note.%u", (unsigned)r->n_notes++);
+    assert_int_equal(d7_writer_set_attribute(r->writer, key, "noted", NULL), 0);
 }
 
 void recording_put_batches(recording *r, uint64_t n) {
@@ -45,6 +53,7 @@ void recording_put_batches(recording *r, uint64_t n) {
 typedef struct marking {
     d7_tail_mark mark;
     d7_tail_dataset datasets[2];
+    d7_attribute attributes[RECORDING_NOTES];
 } marking;
 
 static void fill_marking(const recording *r, marking *m) {
@@ -57,7 +66,15 @@ static void fill_marking(const recording *r, marking *m) {
                               .n_partial = (uint32_t)(items - paged),
                               .partial = i == 0 ? (const void *)&r->x[paged] : (const void *)&r->ms[paged]};
     }
-    m->mark = (d7_tail_mark){.sequence = r->batch, .datasets = m->datasets, .n_datasets = 2};
+    size_t n = d7_writer_unlisted_attributes(r->writer);
+    assert_true(n <= r->n_notes);
+    for (size_t i = 0; i < n; i++)
+        m->attributes[i] = (d7_attribute){.key = r->notes[r->n_notes - n + i], .value = "noted"};
+    m->mark = (d7_tail_mark){.sequence = r->batch,
+                             .datasets = m->datasets,
+                             .n_datasets = 2,
+                             .attributes = m->attributes,
+                             .n_attributes = n};
 }
 
 void recording_put_mark(recording *r) {
@@ -224,4 +241,13 @@ size_t recording_place_of(const recording *r, uint64_t batch, d7_tail_slot *ret_
             return i * n / 3;
     fail_msg("no slot of batch %llu", (unsigned long long)batch);
     return 0;
+}
+
+void recording_resume(recording *r) {
+    const d7_tail_slot *slot = d7_tail_recovered(r->tail);
+    d7_writer_options options;
+    d7_writer_options_init(&options);
+    options.io = d7_tail_io(r->tail);
+    r->batch = slot->sequence;
+    assert_int_equal(d7_writer_resume(&r->writer, recording_path, slot, &options, NULL), 0);
 }

@@ -9,7 +9,7 @@ extern const char recording_path[], recording_tail_path[];
 extern const uint8_t recording_file_id[D7_TAIL_FILE_ID_BYTES];
 extern const d7_tail_layout recording_layout;
 
-enum { RECORDING_BATCH = 25, RECORDING_VALUES = 4000 };
+enum { RECORDING_BATCH = 25, RECORDING_VALUES = 40000, RECORDING_NOTES = 64 };
 
 /* Batch k adds RECORDING_BATCH values to /x and one to /ms. */
 typedef struct recording {
@@ -18,7 +18,9 @@ typedef struct recording {
     d7_writer *writer;
     uint16_t x[RECORDING_VALUES]; /* all there are to be */
     uint64_t ms[RECORDING_VALUES];
-    uint64_t batch; /* the last one written */
+    uint64_t batch;                  /* the last one written */
+    char notes[RECORDING_NOTES][16]; /* keys of attributes */
+    uint64_t n_notes;
 } recording;
 
 /* Made and synced, without a batch. */
@@ -31,6 +33,8 @@ void recording_free(recording *r);
 
 /* A file like the recording's, with one attribute. */
 d7_writer *recording_writer(const d7_io *io, const d7_attribute *attribute);
+/* An attribute of its own. */
+void recording_put_note(recording *r);
 void recording_put_batches(recording *r, uint64_t n);
 void recording_put_mark(recording *r);
 void recording_put_sync(recording *r);
@@ -39,6 +43,8 @@ void recording_put_sync(recording *r);
 d7_tail_recover_options recording_options_for(const recording *r);
 int recording_recover_with(recording *r, const d7_tail_recover_options *o, d7_tail_recovery *recovery,
                            d7_error *err);
+/* Goes on from what was recovered. */
+void recording_resume(recording *r);
 int recording_recover(recording *r, d7_tail_recovery *recovery, d7_error *err);
 
 /* Does the file hold what pages do up to `batch`, the slot the rest, and both nothing else? */

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "zip.h"
+
 enum { N = 300 };
 
 typedef struct damaged {
@@ -203,6 +206,44 @@ static void scalars_changed(void **state) {
     end(&t);
 }
 
+/* A chunk that claims far more raw bytes than its data can hold is refused before memory is asked for. */
+static void bombs_are_refused(void **state) {
+    static const daf_codec codecs[] = {DAF_CODEC_ZSTD, DAF_CODEC_GZIP};
+    static const uint64_t claimed = 1u << 30;
+    for (size_t k = 0; k < 2; k++) {
+        damaged t;
+        char json[700];
+        daf_array *a;
+        static const uint8_t values[2000];
+        daf_set_options o;
+        daf_set_options_init(&o);
+        o.packing = DAF_PACK_LARGE;
+        o.codec = codecs[k];
+        o.target_chunk_kb = 1;
+        t.path = test_path(state, k ? "g.daf" : "z.daf");
+        OK(daf_open(&t.d, t.path, "w", NULL, e));
+        OK(daf_add_axis_integers(t.d, "axis", 0, 1, sizeof values, e));
+        OK(daf_set_vector(t.d, "axis", "v", DAF_UINT8, values, sizeof values, &o, e));
+        snprintf(json, sizeof json, "%s/vectors/axis/v.json", t.path);
+        snprintf(t.file, sizeof t.file, "%s/vectors/axis/v.zip", t.path);
+        t.content = test_read_file(t.file, &t.bytes);
+        uint64_t directory = bytes_load64(t.content + t.bytes - DAF__ZIP_END_BYTES + 48);
+        uint16_t name_bytes = bytes_load16(t.content + directory + 28);
+        bytes_store64(t.content + directory + DAF__ZIP_CENTRAL_BYTES + name_bytes + 4, claimed);
+        test_write_file(t.file, t.content, t.bytes);
+        char text[300];
+        int n = snprintf(
+            text, sizeof text,
+            "{\"format\":\"dense\",\"eltype\":\"UInt8\",\"packed_format\":\"zipped\",\"chunk_shape\":[%u],"
+            "\"compression\":\"%s\"}",
+            1u << 30, daf_codec_name(codecs[k]));
+        test_write_file(json, text, (size_t)n);
+        FAILS(DAF_ERR_CORRUPT, "more raw bytes than its data can hold",
+              daf_get_vector(t.d, &a, "axis", "v", e));
+        end(&t);
+    }
+}
+
 /* An index cut anywhere comes back, in the order of a rebuild, at the next writable open. */
 static void index_cut(void **state) {
     damaged t;
@@ -230,9 +271,9 @@ static void index_cut(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(zstd_numbers),        TEST(gzip_numbers),     TEST(zstd_texts),
-        TEST(gzip_texts),          TEST(flat_numbers_cut), TEST(flat_texts_cut),
-        TEST(descriptors_changed), TEST(scalars_changed),  TEST(index_cut),
+        TEST(zstd_numbers),      TEST(gzip_numbers),   TEST(zstd_texts),          TEST(gzip_texts),
+        TEST(flat_numbers_cut),  TEST(flat_texts_cut), TEST(descriptors_changed), TEST(scalars_changed),
+        TEST(bombs_are_refused), TEST(index_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

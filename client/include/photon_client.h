@@ -155,8 +155,9 @@ PHOTON_CLIENT_API void photon_client_server_info(const photon_client *client, ph
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_check(photon_client *client,
                                                                  photon_client_error *err);
 
-/** Ends the connection and releases the client with all its runs. Runs that were not closed are closed by the
- * server some time later (they keep everything it has received). NULL is allowed. */
+/** Ends the connection and releases the client with all its runs. Waits up to a second for the server to receive what
+ * is on its way. Runs that were not closed are closed by the server some time later, with everything it has received.
+ * NULL is allowed. */
 PHOTON_CLIENT_API void photon_client_free(photon_client *client);
 
 /* ---- Opening a run ---------------------------------------------------------------------------------------- */

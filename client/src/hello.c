@@ -101,6 +101,8 @@ static void hello_note(photon_client *c, Photon__ServerMessage *message, uint64_
     c->server.datasets = limits->datasets;
     c->server.runs = limits->runs;
     c->server.idle_ms = limits->idle_ms;
+    if (c->server.heartbeat_ms == 0)
+        c->server.heartbeat_ms = limits->idle_ms / 4;
     c->server.attributes = limits->attributes;
 }
 

@@ -39,6 +39,7 @@ void client__run_fail(photon_client_run *run, const photon_client_error *err) {
         return;
     run->phase = CLIENT_RUN_FAILED;
     run->failure = *err;
+    run->paused = false;
     run_settle(run);
 }
 

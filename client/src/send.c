@@ -88,6 +88,8 @@ static int send_one(photon_client_run *run, uint64_t column_bytes, uint64_t dead
     int rc = client__send_wait(run, column_bytes, deadline_ns, err);
     if (rc == 0)
         rc = client__output_begin(c, deadline_ns, err);
+    if (rc == 0 && (rc = client__run_check(run, err)) != 0) /* it may have ended while we waited */
+        client__output_end(c);
     if (rc != 0) {
         pthread_mutex_unlock(&c->lock);
         return rc;

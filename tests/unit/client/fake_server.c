@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -478,6 +479,11 @@ static void fake_connection(fake_server *s) {
 
 static void *fake_main(void *server) {
     fake_server *s = server;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL); /* signals are for the test's own thread */
+    if (s->prepare)
+        s->prepare(s, NULL);
     while (!atomic_load(&s->stopping)) {
         struct pollfd p = {.fd = s->listener, .events = POLLIN};
         if (poll(&p, 1, 20) <= 0)

@@ -60,6 +60,8 @@ struct fake_server {
     bool tcp;
     /* Called with each message before the server deals with it. Returns true when it has dealt with it itself. */
     bool (*hook)(fake_server *s, const Photon__ClientMessage *m);
+    /* Called once on the server's thread, with no message. */
+    bool (*prepare)(fake_server *s, const Photon__ClientMessage *m);
     /* Instead of all that: speaks on the raw connection. */
     void (*raw)(fake_server *s);
     void *test; /* of the hook */

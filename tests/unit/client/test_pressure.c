@@ -1,5 +1,6 @@
 /* Back-pressure, time-outs, pauses, silence, and connections that end in the middle of something. */
-#include <time.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "client_fixture.h"
 
@@ -107,6 +108,34 @@ static void interrupted_batch_is_finished_first(void **state) {
     photons_free(&p);
 }
 
+static void ignore_signal(int number) {
+    (void)number;
+}
+
+static void signals_do_not_disturb(void **state) {
+    fixture *f = *state;
+    photons p = photons_make(1000000);
+    struct sigaction action = {.sa_handler = ignore_signal},
+                     before; /* no SA_RESTART: system calls end with EINTR */
+    struct itimerval every = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    f->server.tcp = true;
+    f->server.small_buffers = true;
+    f->server.batch_bytes = 100000;
+    f->server.credit_bytes = 200000;
+    sigaction(SIGALRM, &action, &before);
+    setitimer(ITIMER_REAL, &every, NULL);
+    fixture_start(f);
+    photon_client_run *run = fixture_open(f, "run");
+    int sent = photon_client_send(run, p.columns, p.counts, &f->err);
+    int closed = photon_client_close_run(run, 60000, NULL, &f->err);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    assert_true(sent == 0 && closed == 0);
+    fixture_stop(f);
+    photons_check(&p, &f->server.runs[0]);
+    photons_free(&p);
+}
+
 static void message_of_a_second_run_waits_its_turn(void **state) {
     fixture *f = *state;
     photons p = photons_make(2000000);
@@ -197,7 +226,7 @@ static void free_waits_for_what_is_on_its_way(void **state) {
 
 /* ---- pauses and pings */
 
-static void pause(fake_server *s, uint32_t run, bool on) {
+static void tell_pause(fake_server *s, uint32_t run, bool on) {
     Photon__Paused paused = PHOTON__PAUSED__INIT;
     Photon__Resumed resumed = PHOTON__RESUMED__INIT;
     Photon__ServerMessage m = PHOTON__SERVER_MESSAGE__INIT;
@@ -216,9 +245,9 @@ static void pause(fake_server *s, uint32_t run, bool on) {
 /* Each batch: pause, of the run or of all; each attribute message: resume. */
 static bool pause_and_resume(fake_server *s, const Photon__ClientMessage *m) {
     if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_BATCH)
-        pause(s, m->batch->sequence == 1 ? 1 : 0, true);
+        tell_pause(s, m->batch->sequence == 1 ? 1 : 0, true);
     if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_ATTRIBUTES)
-        pause(s, m->attributes->sequence == 2 ? 1 : 0, false);
+        tell_pause(s, m->attributes->sequence == 2 ? 1 : 0, false);
     return false;
 }
 
@@ -294,7 +323,7 @@ static void silent_server_is_given_up(void **state) {
 
 static bool pause_then_hold(fake_server *s, const Photon__ClientMessage *m) {
     if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_BATCH) {
-        pause(s, 1, true);
+        tell_pause(s, 1, true);
         atomic_store(&s->hold_reading, 1);
         return true;
     }
@@ -383,6 +412,7 @@ int main(void) {
         TEST(one_batch_may_always_go),
         TEST(number_of_batches_in_flight_is_bounded),
         TEST(interrupted_batch_is_finished_first),
+        TEST(signals_do_not_disturb),
         TEST(message_of_a_second_run_waits_its_turn),
         TEST(close_may_be_asked_for_again),
         TEST(waits_end_when_the_server_has_it),

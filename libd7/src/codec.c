@@ -87,21 +87,10 @@ static size_t page_payload(d7_type type, const void *values, size_t n, uint8_t *
     }
 }
 
-int d7_page_encode(uint32_t dataset_id, d7_type type, const void *values, size_t n, void *out, size_t cap,
-                   size_t *ret_bytes) {
-    if ((unsigned)type >= D7_N_TYPES || !values || n == 0)
-        return D7_ERR_ARG;
-    size_t bound = d7_page_bound(type, n);
-    if (bound == SIZE_MAX || cap < bound)
-        return D7_ERR_LIMIT;
-
-    /* The lengths in the head depend on the payload's, so that goes first, to its last possible place. */
-    uint8_t *start = out;
-    size_t payload = page_payload(type, values, n, start + HEAD_MAX);
-    if (payload > D7_ENTRY_BYTES_MAX - HEAD_MAX)
-        return D7_ERR_LIMIT;
-    uint8_t body[HEAD_MAX];
-    uint8_t *b = body;
+/* Writes what comes before a payload of that length; returns how many bytes. */
+static size_t page_head(uint32_t dataset_id, d7_type type, const void *values, size_t payload,
+                        uint8_t head[HEAD_MAX]) {
+    uint8_t body[HEAD_MAX], *b = body, *p = head;
     *b++ = DATA_DATASET;
     b = d7__put_varint(b, dataset_id);
     if (!forms[type].raw) {
@@ -110,14 +99,32 @@ int d7_page_encode(uint32_t dataset_id, d7_type type, const void *values, size_t
     }
     *b++ = forms[type].tag;
     b = d7__put_varint(b, payload);
-    size_t head = (size_t)(b - body);
-
-    uint8_t *p = start;
+    size_t body_head = (size_t)(b - body);
     *p++ = ENTRY_DATA;
-    p = d7__put_varint(p, head + payload);
-    memmove(p + head, start + HEAD_MAX, payload);
-    memcpy(p, body, head);
-    *ret_bytes = (size_t)(p - start) + head + payload;
+    p = d7__put_varint(p, body_head + payload);
+    memcpy(p, body, body_head);
+    return (size_t)(p - head) + body_head;
+}
+
+int d7_page_encode(uint32_t dataset_id, d7_type type, const void *values, size_t n, void *out, size_t cap,
+                   size_t *ret_bytes) {
+    if ((unsigned)type >= D7_N_TYPES || !values || n == 0)
+        return D7_ERR_ARG;
+    size_t bound = d7_page_bound(type, n);
+    if (n > D7_ENTRY_BYTES_MAX || cap < bound)
+        return D7_ERR_LIMIT;
+
+    /* The head's length depends on the payload's: a guess puts the payload where it belongs nearly always. */
+    uint8_t *start = out, head[HEAD_MAX];
+    size_t guess = page_head(dataset_id, type, values, n * (forms[type].raw ? d7_type_size(type) : 2), head);
+    size_t payload = page_payload(type, values, n, start + guess);
+    if (payload > D7_ENTRY_BYTES_MAX - HEAD_MAX)
+        return D7_ERR_LIMIT;
+    size_t head_bytes = page_head(dataset_id, type, values, payload, head);
+    if (head_bytes != guess)
+        memmove(start + head_bytes, start + guess, payload);
+    memcpy(start, head, head_bytes);
+    *ret_bytes = head_bytes + payload;
     return 0;
 }
 

@@ -113,7 +113,7 @@ typedef struct photon_client_options {
     /* A later start of the instance has a larger one. Default 0: the time in ns, or one more than the server knows. */
     uint64_t epoch;
     const char *software; /* name and version of the program; default: this library */
-    const void *token;    /* [token_bytes] what the server asks for over TCP, if it does */
+    const void *token;    /* [token_bytes] for servers that ask for one; none does yet */
     size_t token_bytes;
     uint32_t connect_timeout_ms; /* for reaching the server and its Welcome; default 10,000 */
     /* A server that answers no ping for so long is lost, unless it has said that it is paused; default 30,000. */
@@ -329,8 +329,11 @@ PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_send_batch(photon_cli
                                                                       uint64_t *ret_taken,
                                                                       photon_client_error *err);
 
-/** Sets attributes of the run. They are numbered like batches, so they are as durable as data.
- *  Returns  as photon_client_send(); ERR_ARG: not UTF-8 or an empty key; ERR_LIMIT: longer than the server takes */
+/** Sets attributes of the run, and waits until the server has received them. They are numbered like batches, so they
+ * are as durable as data.
+ *  Returns  as photon_client_send(); ERR_ARG: not UTF-8 or an empty key; ERR_LIMIT: longer than the server takes;
+ *           ERR_REFUSED with the scope BATCH: the server does not take one of them (a reserved key, for example), and
+ *           the run goes on; ERR_TIMEOUT: some or all of them may have been set */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int
 photon_client_set_attributes(photon_client_run *run, const photon_client_attribute *attributes, size_t n,
                              photon_client_error *err);

@@ -54,8 +54,8 @@ static int client_check_options(const photon_client_options *o, photon_client_er
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.client_name has to have 1 to 128 bytes");
     if (o->instance && !client_name_fits(o->instance))
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.instance has to have 1 to 128 bytes");
-    if (!o->software)
-        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.software may not be NULL");
+    if (!o->software || strlen(o->software) > 128)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.software has to have up to 128 bytes");
     return 0;
 }
 

@@ -54,6 +54,23 @@ static size_t finish_attributes_fit(const photon_client *c, const photon_client_
     return k;
 }
 
+/* Until the server has the message, or has refused it. Under lock. */
+static int finish_wait_answer(photon_client_run *run, uint64_t deadline_ns, photon_client_error *err) {
+    while (run->received < run->asked) {
+        if (run->refusal.code) {
+            client__run_number_back(run, 0);
+            return client__copy_error(err, &run->refusal);
+        }
+        int rc = client__run_check(run, err);
+        if (rc != 0)
+            return rc;
+        if (client__wait(run->client, deadline_ns) != 0)
+            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT,
+                                 "%s did not acknowledge the attributes in time", run->client->address_text);
+    }
+    return 0;
+}
+
 /* Under lock. */
 static int finish_send_attributes(photon_client_run *run, Photon__Attribute **list, size_t n,
                                   uint64_t deadline_ns, photon_client_error *err) {
@@ -63,7 +80,8 @@ static int finish_send_attributes(photon_client_run *run, Photon__Attribute **li
     if (rc != 0)
         return rc;
     attributes.run = run->handle;
-    attributes.sequence = client__run_number(run, 0);
+    attributes.sequence = run->asked = client__run_number(run, 0);
+    run->refusal.code = 0;
     attributes.attributes = list;
     attributes.n_attributes = n;
     message.body_case = PHOTON__CLIENT_MESSAGE__BODY_ATTRIBUTES;
@@ -71,6 +89,9 @@ static int finish_send_attributes(photon_client_run *run, Photon__Attribute **li
     rc = client__output_message(run->client, &message, deadline_ns, err);
     if (rc != 0)
         client__run_number_back(run, 0);
+    else
+        rc = finish_wait_answer(run, deadline_ns, err);
+    run->asked = 0;
     return rc;
 }
 

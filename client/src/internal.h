@@ -194,8 +194,10 @@ struct photon_client_run {
     uint32_t pause_reason;
     char pause_text[128];
     bool close_sent;
-    uint64_t bytes_sent;     /* column bytes of all batches */
-    uint64_t bytes_received; /* of those that the server has */
+    uint64_t asked;              /* the message whose answer is waited for, 0: none */
+    photon_client_error refusal; /* of that message, code 0: none yet */
+    uint64_t bytes_sent;         /* column bytes of all batches */
+    uint64_t bytes_received;     /* of those that the server has */
     uint64_t *bytes_up_to; /* [CLIENT_IN_FLIGHT_MAX] by sequence: bytes_sent after it, for those in flight */
     photon_client_dataset_state *result; /* [closed's datasets] made by photon_client_close_run() */
 
@@ -227,6 +229,7 @@ void client__run_opened(photon_client_run *run, Photon__ServerMessage *message);
 void client__run_closed(photon_client_run *run, Photon__ServerMessage *message);
 void client__run_acknowledged(photon_client_run *run, const Photon__Ack *ack);
 void client__run_fail(photon_client_run *run, const photon_client_error *err);
+void client__run_refused(photon_client_run *run, const photon_client_error *err);
 
 /* Waits until a message with so many column bytes may go. Under lock. */
 int client__send_wait(photon_client_run *run, uint64_t column_bytes, uint64_t deadline_ns,

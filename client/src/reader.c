@@ -58,7 +58,9 @@ static void reader_error(photon_client *c, const Photon__Error *error) {
     photon_client_run *run = reader_run(c, error->run);
     if (!run)
         run = reader_run_by_id(c, &error->run_id);
-    if (run)
+    if (run && error->scope == PHOTON__ERROR_SCOPE__SCOPE_BATCH)
+        client__run_refused(run, &err);
+    else if (run)
         client__run_fail(run, &err);
 }
 

@@ -43,6 +43,17 @@ void client__run_fail(photon_client_run *run, const photon_client_error *err) {
     run_settle(run);
 }
 
+/* One message was refused, so its number is still free. Nothing follows a message that is waited for, so the run goes
+ * on; after any other the server meets a hole. A run that ends by itself tells so by Closed. */
+void client__run_refused(photon_client_run *run, const photon_client_error *err) {
+    if (err->server_code == PHOTON__ERROR_CODE__ERROR_RUN_CLOSED)
+        return;
+    if (run->asked && err->sequence == run->asked)
+        run->refusal = *err;
+    else
+        client__run_fail(run, err);
+}
+
 void client__run_acknowledged(photon_client_run *run, const Photon__Ack *ack) {
     if (run->phase != CLIENT_RUN_OPEN)
         return;

@@ -419,6 +419,81 @@ static void attributes_are_numbered_and_split(void **state) {
     photons_free(&p);
 }
 
+/* Refuses each Attributes with the key "bad". */
+static bool refuse_bad_key(fake_server *s, const Photon__ClientMessage *m) {
+    if (m->body_case != PHOTON__CLIENT_MESSAGE__BODY_ATTRIBUTES ||
+        strcmp(m->attributes->attributes[0]->key, "bad") != 0)
+        return false;
+    fake_error(s, PHOTON__ERROR_CODE__ERROR_BAD_ATTRIBUTE, PHOTON__ERROR_SCOPE__SCOPE_BATCH, 1,
+               m->attributes->sequence, "a reserved key");
+    return true;
+}
+
+static void refused_attribute_leaves_the_run_going(void **state) {
+    fixture *f = *state;
+    photons p = photons_make(100);
+    photon_client_attribute bad = {"bad", "v"}, good = {"good", "v"};
+    f->server.hook = refuse_bad_key;
+    fixture_start(f);
+    photon_client_run *run = fixture_open(f, "run");
+    assert_int_equal(photon_client_set_attributes(run, &bad, 1, &f->err), PHOTON_CLIENT_ERR_REFUSED);
+    assert_int_equal(f->err.server_code, 20);
+    assert_int_equal(f->err.scope, PHOTON_CLIENT_SCOPE_BATCH);
+    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
+    assert_int_equal(photon_client_set_attributes(run, &bad, 1, &f->err), PHOTON_CLIENT_ERR_REFUSED);
+    assert_int_equal(photon_client_set_attributes(run, &good, 1, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    fixture_stop(f);
+    assert_int_equal(f->server.runs[0].sequence, 2);
+    assert_string_equal(f->server.runs[0].last_key, "good");
+    photons_free(&p);
+}
+
+static void attributes_without_answer_time_out(void **state) {
+    fixture *f = *state;
+    photon_client_run_options o;
+    photon_client_run *run = NULL;
+    photon_client_attribute a = {"k", "v"};
+    f->server.acknowledge_up_to = 0;
+    fixture_start(f);
+    photon_client_run_options_init(&o);
+    o.name = "run";
+    o.profile = "lincam";
+    o.send_timeout_ms = 50;
+    assert_int_equal(photon_client_open(f->client, &o, &run, &f->err), 0);
+    assert_int_equal(photon_client_set_attributes(run, &a, 1, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
+    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    fixture_stop(f);
+    assert_int_equal(f->server.runs[0].sequence, 1);
+}
+
+static bool end_by_itself(fake_server *s, const Photon__ClientMessage *m) {
+    if (m->body_case != PHOTON__CLIENT_MESSAGE__BODY_BATCH)
+        return false;
+    fake_error(s, PHOTON__ERROR_CODE__ERROR_RUN_CLOSED, PHOTON__ERROR_SCOPE__SCOPE_BATCH, 1,
+               m->batch->sequence, "ending");
+    fake_closed(s, 1, "stopped");
+    return true;
+}
+
+static void batch_that_meets_the_end_is_no_failure_of_the_run(void **state) {
+    fixture *f = *state;
+    photons p = photons_make(100);
+    photon_client_result result;
+    f->server.hook = end_by_itself;
+    fixture_start(f);
+    photon_client_run *run = fixture_open(f, "run");
+    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
+    while (photon_client_send(run, p.columns, p.counts, &f->err) == 0)
+        fake_sleep_ms(1);
+    assert_int_equal(f->err.code, PHOTON_CLIENT_ERR_ENDED);
+    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), 0);
+    assert_string_equal(result.text, "stopped");
+    photon_client_free(f->client);
+    fake_stop(&f->server);
+    photons_free(&p);
+}
+
 static void alive_is_told_with_the_instruments_time(void **state) {
     fixture *f = *state;
     int64_t time = -77;
@@ -614,6 +689,9 @@ int main(void) {
         TEST(loss_without_events_is_told_too),
         TEST(runs_fed_by_several_threads_do_not_mix),
         TEST(attributes_are_numbered_and_split),
+        TEST(refused_attribute_leaves_the_run_going),
+        TEST(attributes_without_answer_time_out),
+        TEST(batch_that_meets_the_end_is_no_failure_of_the_run),
         TEST(alive_is_told_with_the_instruments_time),
         TEST(failed_run_leaves_the_others_alone),
         TEST(run_closed_by_the_server_has_its_result),

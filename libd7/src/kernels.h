@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* For functions of a constant type or width, so that each has code of its own. */
+#define D7__INLINE inline __attribute__((always_inline))
+
 /* Encoders may write this many bytes past the most that their differences can take. */
 enum { D7__ENCODE_SLOP = 8 };
 

@@ -80,7 +80,7 @@ static inline void take_short(run *r, uint64_t continued) {
 }
 
 /* Adds 8 sums of differences to the last value and stores the results. */
-static inline void put_sums(run *r, __m256i d, size_t width) {
+static D7__INLINE void put_sums(run *r, __m256i d, size_t width) {
     __m128i high = high128(d), last = _mm_shuffle_epi32(high, 0xFF);
     if (width == 2) {
         __m256i cut = _mm256_and_si256(d, _mm256_set1_epi32(0xFFFF));
@@ -99,7 +99,7 @@ static inline void put_sums(run *r, __m256i d, size_t width) {
 }
 
 /* 16 varints of at most four bytes; no four of the bits are next to each other. */
-static inline void take_middle(run *r, uint64_t continued, size_t width) {
+static D7__INLINE void take_middle(run *r, uint64_t continued, size_t width) {
     uint64_t ends = ~continued, second = continued << 1, third = second & continued << 2;
     uint64_t fourth = third & continued << 3;
     uint64_t low = _pext_u64(D7__LENGTH_CODE_LOW(second, fourth), ends);
@@ -170,8 +170,8 @@ static bool take_long(run *r, uint64_t continued, size_t width) {
     return at > 0;
 }
 
-static inline const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out, size_t width,
-                                    d7__decode_fn *rest) {
+static D7__INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out,
+                                        size_t width, d7__decode_fn *rest) {
     run r = {.p = in, .end = in + bytes, .to = out};
     set_last_value(&r, *sum, width);
     while (r.end - r.p >= BLOCK) {
@@ -180,9 +180,8 @@ static inline const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *s
             take_short(&r, c);
         } else if (!(two & two << 2)) {
             take_middle(&r, c, width);
-        } else {
-            if (!take_long(&r, c, width))
-                return r.p;
+        } else if (!take_long(&r, c, width)) {
+            return r.p;
         }
     }
     uint64_t x = last_value(&r);

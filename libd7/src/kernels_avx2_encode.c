@@ -5,11 +5,15 @@
 #if D7__HAVE_AVX2
 D7__BEGIN_AVX2
 
+/* Moves bits 7-13 of every 16 to bits 8-14. */
+static inline __m256i spread_14(__m256i u) {
+    return _mm256_add_epi16(u, _mm256_andnot_si256(_mm256_set1_epi16(0x7F), u));
+}
+
 /* 16 lanes of 16 bits, each below 2^14. */
 static inline uint8_t *put_16x2(uint8_t *out, __m256i u) {
     __m256i longer = _mm256_cmpgt_epi16(u, _mm256_set1_epi16(0x7F));
-    __m256i w = _mm256_add_epi16(u, _mm256_andnot_si256(_mm256_set1_epi16(0x7F), u));
-    w = _mm256_or_si256(w, _mm256_and_si256(longer, _mm256_set1_epi16(0x80)));
+    __m256i w = _mm256_or_si256(spread_14(u), _mm256_and_si256(longer, _mm256_set1_epi16(0x80)));
     unsigned m = (unsigned)_mm256_movemask_epi8(_mm256_packs_epi16(longer, _mm256_setzero_si256()));
     unsigned m0 = m & 0xFF, m1 = m >> 16;
     store128(out, _mm_shuffle_epi8(low128(w), load128(d7__pack_2[m0])));
@@ -18,11 +22,10 @@ static inline uint8_t *put_16x2(uint8_t *out, __m256i u) {
     return out + 8 + __builtin_popcount(m1);
 }
 
-/* Moves bits 14-27 of every 32 to bits 16-29, then bits 7-13 of every 16 to bits 8-14. */
+/* Four groups of 7 bits of every 32 to the bytes. */
 static inline __m256i spread_28(__m256i u) {
     u = _mm256_blend_epi16(u, _mm256_slli_epi32(u, 2), 0xAA);
-    u = _mm256_and_si256(u, _mm256_set1_epi16(0x3FFF));
-    return _mm256_add_epi16(u, _mm256_andnot_si256(_mm256_set1_epi16(0x7F), u));
+    return spread_14(_mm256_and_si256(u, _mm256_set1_epi16(0x3FFF)));
 }
 
 /* Packs four lanes of bytes of 7 bits by their lengths, and marks the bytes that are continued. */
@@ -83,7 +86,7 @@ static inline uint8_t *put_wide_16(uint8_t *out, const uint8_t *v, bool is_signe
     return put_8x4(out, zigzag_32(d));
 }
 
-static inline uint8_t *encode_16(const void *values, size_t n, uint8_t *out, bool is_signed) {
+static D7__INLINE uint8_t *encode_16(const void *values, size_t n, uint8_t *out, bool is_signed) {
     const uint8_t *v = values;
     __m256i bias = _mm256_set1_epi16(is_signed ? 0 : INT16_MIN);
     for (; n > 16; n -= 16, v += 32) {

@@ -75,7 +75,7 @@ static inline uint8_t *put_wide(uint8_t *out, uint16x8_t before, uint16x8_t afte
     return put_4x4(put_4x4(out, zigzag_32(low)), zigzag_32(high));
 }
 
-static inline uint8_t *encode_16(const void *values, size_t n, uint8_t *out, bool is_signed) {
+static D7__INLINE uint8_t *encode_16(const void *values, size_t n, uint8_t *out, bool is_signed) {
     const uint8_t *v = values;
     uint16x8_t bias = vdupq_n_u16(is_signed ? 0 : 0x8000);
     for (; n > 8; n -= 8, v += 16) {

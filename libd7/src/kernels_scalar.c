@@ -10,9 +10,6 @@
 
 #define HIGH_BITS 0x8080808080808080u
 
-/* For functions of a constant `width`, so that each width has code of its own. */
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
 enum {
     BLOCK = 64,   /* values; a constant, so that the loops become vectors */
     LONG_RUN = 8, /* varints taken one by one after one that is no block's */
@@ -136,7 +133,7 @@ typedef struct run {
     uint64_t x; /* the last value; bits above the element's width are arbitrary */
 } run;
 
-static ALWAYS_INLINE void put_value(run *r, uint64_t difference, size_t width) {
+static D7__INLINE void put_value(run *r, uint64_t difference, size_t width) {
     r->x += difference;
     uint16_t v16 = (uint16_t)r->x;
     uint32_t v32 = (uint32_t)r->x;
@@ -150,7 +147,7 @@ static ALWAYS_INLINE void put_value(run *r, uint64_t difference, size_t width) {
 }
 
 /* The next varint, whatever its length. Returns false when it has more than 10 bytes. */
-static ALWAYS_INLINE bool take_any(run *r, size_t width) {
+static D7__INLINE bool take_any(run *r, size_t width) {
     uint64_t u;
     if (r->end - r->p >= D7__VARINT_MAX) {
         uint64_t w = bytes_load64(r->p), ends = ~w & HIGH_BITS;
@@ -175,14 +172,14 @@ static ALWAYS_INLINE bool take_any(run *r, size_t width) {
 }
 
 /* Eight varints of one byte each. */
-static ALWAYS_INLINE void take_eight(run *r, uint64_t w, size_t width) {
+static D7__INLINE void take_eight(run *r, uint64_t w, size_t width) {
     for (int i = 0; i < 8; i++, w >>= 8)
         put_value(r, (w >> 1 & 0x3F) ^ (0 - (w & 1)), width);
     r->p += 8;
 }
 
 /* Four varints of 8 bytes that are of one or two bytes each. */
-static ALWAYS_INLINE void take_four(run *r, uint64_t w, size_t width) {
+static D7__INLINE void take_four(run *r, uint64_t w, size_t width) {
     for (int i = 0; i < 4; i++) {
         uint32_t longer = (uint32_t)(w >> 7 & 1);
         uint32_t u = ((uint32_t)w & 0x7F) | ((uint32_t)(w >> 1) & 0x3F80 & (0 - longer));
@@ -202,7 +199,7 @@ static inline uint32_t difference_28(uint32_t w) {
 /* Up to a block of varints of at most 4 bytes; they are cut out first, then turned to differences, in a loop that becomes
  * vectors where the block is full, then added up. Returns their number: less than a block where another kind follows or the
  * end is near. */
-static ALWAYS_INLINE size_t take_block(run *r, size_t width) {
+static D7__INLINE size_t take_block(run *r, size_t width) {
     uint32_t w[BLOCK];
     size_t n = 0;
     for (; n < BLOCK && r->end - r->p >= 8; n += 2) {
@@ -228,8 +225,8 @@ static ALWAYS_INLINE size_t take_block(run *r, size_t width) {
     return n;
 }
 
-static ALWAYS_INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out,
-                                           size_t width) {
+static D7__INLINE const uint8_t *decode(const uint8_t *in, size_t bytes, uint64_t *sum, void *out,
+                                        size_t width) {
     run r = {.p = in, .end = in + bytes, .to = out, .x = *sum};
     while (r.p < r.end) {
         if (width == 2 && r.end - r.p >= 8) {

@@ -15,6 +15,7 @@
 
 enum {
     OUTPUT_FIRST_BYTES = 4096,
+    CONNECTION_HOLDING_BYTES = 16384,
     CONNECTION_ALIVE_BYTES = 65536, /* so much of a long message is as good as a whole short one */
     CONNECTIONS_BEING_REFUSED = 32  /* beyond the limit, at most: the next is closed without an answer */
 };
@@ -224,6 +225,17 @@ static void connection_check_idle(pd_connection *c) {
         c->server->engine->room_came = true;
 }
 
+void pd_connection_check_holding(pd_connection *c) {
+    bool holds = c->state == PD_CONNECTION_TALKING && !c->waits_since_ns && c->in.cap > PD_INBUF_SMALL_BYTES;
+    bool slow = c->received_bytes - c->held_at_bytes < CONNECTION_HOLDING_BYTES;
+    c->held_at_bytes = c->received_bytes;
+    if (holds && pd_inbuf_relax(&c->in))
+        c->server->engine->room_came = true;
+    else if (holds && slow)
+        connection_timed_out(c,
+                             "others wait for the memory that this message holds, and it does not come on");
+}
+
 static void connection_timer(uv_timer_t *timer) {
     pd_connection *c = timer->data;
     if (c->state == PD_CONNECTION_ENDING)
@@ -348,7 +360,7 @@ static bool connection_message(pd_connection *c) {
         return false;
     }
     bool was_welcomed = c->session.welcomed;
-    switch (pd_session_message(&c->session, message, bytes, c->in.offset)) {
+    switch (pd_session_message(&c->session, message, bytes, c->in.offset, c->in.prefix)) {
     case PD_HEARD_WAIT:
         connection_wait(c, false);
         return false;

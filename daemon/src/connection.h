@@ -76,6 +76,7 @@ typedef struct pd_connection {
     bool waits_for_memory;   /* not for the ring */
     bool waits_on;           /* found no room again */
     bool told_paused;
+    uint64_t held_at_bytes; /* received_bytes when it was last looked at as a holder of memory */
     struct pd_connection *next_waiting, *previous_waiting;
 
     bool due; /* in the server's list of those with something to send */
@@ -106,6 +107,10 @@ void pd_connection_end(pd_connection *c);
 
 /* Closes at once. */
 void pd_connection_close(pd_connection *c);
+
+/* Others wait for memory: ends this connection if it holds some for the rest of a message and has sent
+ * next to nothing since it was asked before. */
+void pd_connection_check_holding(pd_connection *c);
 
 /* Silent for longer than a client should be. */
 bool pd_connection_silent(const pd_connection *c, uint64_t now_ns);

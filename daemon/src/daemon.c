@@ -32,6 +32,7 @@ typedef struct pd_daemon {
     uv_signal_t signals[DAEMON_SIGNALS];
     pd_look look;
     bool stopping;
+    bool ready_written;
     uint64_t failed_before_stop; /* runs */
 } pd_daemon;
 
@@ -128,7 +129,9 @@ static int daemon_ready(pd_daemon *d, const char *control_path, pd_error *err) {
         pd_log(PD_LOG_INFO, "ready: control at unix:%s", control_path);
     if (!*d->config->ready_file)
         return 0;
-    return pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err);
+    int failed = pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err);
+    d->ready_written = !failed;
+    return failed;
 }
 
 /* From here on everything is up, or taken down again. Returns the exit status. */
@@ -148,7 +151,7 @@ static int daemon_serve(pd_daemon *d, pd_error *err) {
         daemon_stop(d);
     }
     uv_run(&d->loop, UV_RUN_DEFAULT);
-    if (*d->config->ready_file)
+    if (d->ready_written)
         unlink(d->config->ready_file);
     pd_server_close(&d->server);
     pd_engine_stop(&d->engine);

@@ -85,10 +85,15 @@ static bool inbuf_grow_longest(pd_inbuf *in) {
     return true;
 }
 
-/* Makes room for the message under way, or for larger reads where there is plenty of memory. */
+/* Makes room for more of the message under way, or for larger reads where there is plenty of memory. Memory is taken
+ * as the message comes, doubling: announcing a long one costs nobody anything. */
 static bool inbuf_grow(pd_inbuf *in, bool first) {
     if (in->message > in->cap) {
-        size_t cap = in->message < PD_INBUF_FAST_BYTES ? (size_t)PD_INBUF_FAST_BYTES : in->message;
+        if (in->end - in->start < in->cap)
+            return true;
+        size_t cap = 2 * in->cap < PD_INBUF_FAST_BYTES ? (size_t)PD_INBUF_FAST_BYTES : 2 * in->cap;
+        if (cap > in->message && in->message > PD_INBUF_FAST_BYTES)
+            cap = in->message;
         if (inbuf_grow_shared(in, cap, 0))
             return true;
         return first && inbuf_grow_longest(in);
@@ -103,10 +108,10 @@ static size_t inbuf_read_size(const pd_inbuf *in) {
     size_t space = in->cap - in->end;
     size_t rest = in->message ? in->start + in->message - in->end : 0;
     size_t like = in->message ? in->message : in->last_message;
-    if (in->from_longest)
-        return rest; /* so that it is empty, and given back, when this message is done */
     if (!like || rest > space)
         return space;
+    if (in->from_longest && rest)
+        return rest; /* so that it is empty, and given back, when this message is done */
     size_t whole = rest + (space - rest) / like * like;
     return whole ? whole : space;
 }

@@ -6,9 +6,10 @@
  * producer whose messages are alike has none of its bytes moved.
  *
  * Memory. Every connection has a small buffer. What is more comes from a budget that all connections
- * share: a larger buffer where there is plenty (it makes reads fewer), and a buffer for one long message
- * where it must be. The budget keeps room for one longest message apart, for the one that has waited
- * longest: so someone always gets on, and no connection waits for memory that others hold while they wait.
+ * share: a larger buffer where there is plenty (it makes reads fewer), and room for a long message as it
+ * comes, doubling. The budget keeps room for one longest message apart, for the one that has waited
+ * longest: so someone always gets on. (Who holds memory that others wait for and sends nothing is the
+ * server's to end.)
  *
  * Thread: the loop's. Nothing here does input or output.
  */

@@ -10,11 +10,37 @@
 
 enum { LISTENER_BACKLOG = 128 };
 
+static void listener_rejected(uv_handle_t *handle);
+
+/* Accepts what waits and closes it. libuv listens no further until what it has was accepted. */
+static void listener_reject(pd_listener *l) {
+    if (l->rejecting || uv_is_closing(&l->uv.handle))
+        return;
+    if (l->address.kind == WIRE_ADDRESS_TCP)
+        uv_tcp_init(l->uv.handle.loop, &l->reject.tcp);
+    else
+        uv_pipe_init(l->uv.handle.loop, &l->reject.pipe, 0);
+    l->reject.handle.data = l;
+    l->rejecting = true;
+    l->reject_more = uv_accept(&l->uv.stream, &l->reject.stream) == 0;
+    uv_close(&l->reject.handle, listener_rejected);
+}
+
+static void listener_rejected(uv_handle_t *handle) {
+    pd_listener *l = handle->data;
+    l->rejecting = false;
+    if (l->reject_more)
+        listener_reject(l);
+}
+
 static void listener_knock(uv_stream_t *stream, int status) {
     pd_listener *l = stream->data;
     int failed = status < 0 ? status : pd_connection_accept(l->server, stream);
-    if (failed)
-        pd_log(PD_LOG_ERROR, "a connection could not be accepted: %s", uv_strerror(failed));
+    if (!failed)
+        return;
+    pd_log(PD_LOG_ERROR, "a connection could not be accepted: %s", uv_strerror(failed));
+    if (failed == UV_ENOMEM)
+        listener_reject(l);
 }
 
 static bool address_is_loopback(const struct sockaddr *address) {

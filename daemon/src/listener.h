@@ -18,6 +18,13 @@ typedef struct pd_listener {
     } uv;
     wire_address address; /* as bound: with the port that port 0 became */
     int unix_fd;          /* -1 for TCP */
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } reject; /* takes what there is no memory to talk to, so that the next one is heard */
+    bool rejecting, reject_more;
 } pd_listener;
 
 /* Listens at an address of the configuration. TCP on other than loopback addresses needs allow_remote. The listener

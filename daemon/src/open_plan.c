@@ -51,7 +51,6 @@ static int open_check_values(const Photon__Open *open, pd_refusal *why) {
 }
 
 static int open_check_attributes(const pd_config *config, const Photon__Open *open, pd_refusal *why) {
-    uint64_t bytes = 0;
     if (open->n_attributes > config->max_attributes)
         return pd_refuse(why, CODE(LIMIT), "open.attributes", "more than Limits.attributes allows");
     for (size_t i = 0; i < open->n_attributes; i++) {
@@ -62,11 +61,7 @@ static int open_check_attributes(const pd_config *config, const Photon__Open *op
             snprintf(why->field, sizeof why->field, "open.attributes[%zu]", i);
             return -1;
         }
-        bytes += strlen(attribute.key) + strlen(attribute.value) + 2;
     }
-    if (bytes > config->max_run_attribute_bytes)
-        return pd_refuse(why, CODE(LIMIT), "open.attributes",
-                         "the run's attributes are larger than is allowed");
     return 0;
 }
 
@@ -199,6 +194,7 @@ int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon_
     if (plan_datasets(config, open, plan, &profile, why) != 0)
         return -1;
     plan->lincam = profile && profile->lincam;
+    plan->spec.warned = plan->lincam;
     return plan_attributes(open, plan, why);
 }
 

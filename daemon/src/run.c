@@ -100,7 +100,6 @@ static void run_closed(pd_run *run) {
 
 static void run_dropped(pd_event *event) {
     pd_run *run = pd_container_of(event, pd_run, drop.event);
-    run->file = NULL;
     run->n_at_volume--;
     pd_run__progress(run);
 }
@@ -112,6 +111,7 @@ void pd_run__progress(pd_run *run) {
     if (run->file) {
         run->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
         run_submit(run, &run->drop);
+        run->file = NULL; /* the writer frees it */
     } else if (run->state == PD_RUN_FAILED) {
         run_end(run);
     } else {

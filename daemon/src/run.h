@@ -27,6 +27,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "attribute_sizes.h"
 #include "engine.h"
 #include "page.h"
 #include "run_summary.h"
@@ -85,6 +86,7 @@ typedef struct pd_run_spec {
     double laser_period_ps; /* 0: not told */
     pd_summary_options summary;
     uint64_t export_interval_ms;
+    bool warned; /* what the summary misses in the attributes was logged */
 } pd_run_spec;
 
 /* Why something was refused. */
@@ -138,9 +140,9 @@ struct pd_run {
 
     /* On the way to the file. */
     pd_list order;
-    uint32_t n_encoding;  /* pages in the pool */
-    uint32_t n_at_volume; /* tasks that are not back */
-    pd_file *file;
+    uint32_t n_encoding;          /* pages in the pool */
+    uint32_t n_at_volume;         /* tasks that are not back */
+    pd_file *file;                /* NULL before it is open, and once it is given to the drop */
     pd_open_outcome open_outcome; /* once it is not opening any more */
     bool close_when_open;
     pd_close_task close;
@@ -167,11 +169,15 @@ struct pd_run {
     const char *end_reason; /* static; why it was closed, when the client did not ask; NULL: it did */
     pd_error failure;       /* of a failed run */
     uint32_t n_handles;     /* of libuv, not closed yet */
+    bool warned;            /* as in its spec */
     uint64_t export_interval_ms;
+
+    uint64_t attribute_bytes; /* attributes on their way */
+    pd_attribute_sizes attribute_sizes;
 
     /* For people. */
     uint64_t opened_ns;
-    uint64_t batches, duplicates, lost_before, received_bytes, attribute_bytes;
+    uint64_t batches, duplicates, lost_before, received_bytes;
     pd_rate photon_rate, byte_rate;
 };
 
@@ -195,7 +201,7 @@ typedef enum pd_taken {
 /* Takes a batch whole, or not at all. The run must be running. */
 pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why);
 
-/* Takes sequenced attributes, whole or not at all; strings are copied. Never PD_NO_ROOM. */
+/* Takes sequenced attributes, whole or not at all; strings are copied. */
 pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                            pd_refusal *why);
 
@@ -224,6 +230,7 @@ typedef struct pd_run_attributes_item {
     pd_attributes_task task;
     pd_link summary_link;
     unsigned holders;
+    uint64_t bytes; /* what it counts in run->attribute_bytes */
 } pd_run_attributes_item;
 
 /* run.c */
@@ -241,7 +248,8 @@ void pd_run__free(pd_run *run);
 void pd_run__seal_all(pd_run *run); /* whatever is filling becomes a short page */
 void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes that the loop holds */
 void pd_run__release(pd_run *run, pd_page *page);
-pd_taken pd_run__sequence(pd_run *run, uint64_t sequence, pd_refusal *why); /* is it the next one? */
+/* Whether it is the next one; `message` is the name of the message it stands in. */
+pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);
 
 /* run_attributes.c */
 void pd_run__attributes_release(pd_run_attributes_item *item);

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "ingest.pb-c.h"
+#include "log.h"
 #include "run.h"
 #include "wire/names.h"
 
 void pd_run__attributes_release(pd_run_attributes_item *item) {
-    if (--item->holders == 0)
-        free(item);
+    if (--item->holders > 0)
+        return;
+    item->run->attribute_bytes -= item->bytes;
+    item->run->engine->room_came = true;
+    free(item);
 }
 
 static void attributes_back(pd_event *event) {
@@ -21,7 +25,7 @@ static void attributes_back(pd_event *event) {
     pd_run__progress(run);
 }
 
-static size_t attributes_bytes(const pd_attribute *attributes, size_t n) {
+static size_t attributes_text_bytes(const pd_attribute *attributes, size_t n) {
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++)
         bytes += strlen(attributes[i].key) + strlen(attributes[i].value) + 2;
@@ -31,7 +35,7 @@ static size_t attributes_bytes(const pd_attribute *attributes, size_t n) {
 /* One block: the item, the array, the texts. */
 static pd_run_attributes_item *attributes_copy(const pd_attribute *attributes, size_t n) {
     pd_run_attributes_item *item =
-        malloc(sizeof *item + n * sizeof *attributes + attributes_bytes(attributes, n));
+        malloc(sizeof *item + n * sizeof *attributes + attributes_text_bytes(attributes, n));
     if (!item)
         return NULL;
     memset(item, 0, sizeof *item);
@@ -51,6 +55,7 @@ static pd_run_attributes_item *attributes_copy(const pd_attribute *attributes, s
 static void attributes_queue(pd_run *run, pd_run_attributes_item *item, uint64_t sequence) {
     item->run = run;
     item->holders = 1;
+    run->attribute_bytes += item->bytes;
     item->task.task = (pd_task){.event.happened = attributes_back, .kind = PD_TASK_ATTRIBUTES};
     item->task.sequence = sequence;
     if (run->summary.summary) {
@@ -69,24 +74,36 @@ static pd_taken attributes_refuse(pd_refusal *why, int code, uint64_t sequence, 
     return PD_REFUSED;
 }
 
+/* Attributes on their way take memory that no ring bounds: there may be as much of them as a run may have, and more
+ * waits. One message always may be under way. */
+static bool attributes_fit(const pd_run *run, uint64_t bytes) {
+    return run->attribute_bytes == 0 ||
+           run->attribute_bytes + bytes <= run->engine->config->max_run_attribute_bytes;
+}
+
 pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                            pd_refusal *why) {
-    pd_taken taken = pd_run__sequence(run, sequence, why);
+    const pd_config *config = run->engine->config;
+    pd_taken taken = pd_run__sequence(run, "attributes", sequence, why);
     if (taken != PD_TAKEN)
         return taken;
     for (size_t i = 0; i < n; i++) {
-        const char *fault = pd_attribute_fault(run->engine->config, &attributes[i]);
+        const char *fault = pd_attribute_fault(config, &attributes[i]);
         if (fault)
             return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_ATTRIBUTE, sequence, i, fault);
     }
-    size_t bytes = attributes_bytes(attributes, n);
-    if (run->attribute_bytes + bytes > run->engine->config->max_run_attribute_bytes)
-        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, sequence, 0,
-                                 "the run's attributes would be larger than is allowed");
+    uint64_t bytes = pd_attributes_bytes(attributes, n) + sizeof(pd_run_attributes_item);
+    if (!attributes_fit(run, bytes))
+        return PD_NO_ROOM;
     pd_run_attributes_item *item = attributes_copy(attributes, n);
     if (!item)
         return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, sequence, 0, "out of memory");
-    run->attribute_bytes += bytes;
+    if (pd_attribute_sizes_set(&run->attribute_sizes, attributes, n, config->max_run_attribute_bytes) != 0) {
+        free(item);
+        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, sequence, 0,
+                                 "the run's attributes would be larger than is allowed");
+    }
+    item->bytes = bytes;
     run->received = sequence;
     attributes_queue(run, item, sequence);
     pd_run__mark_dirty(run);
@@ -102,6 +119,10 @@ void pd_run__last_attributes(pd_run *run) {
     pd_run_attributes_item *item = attributes_copy(&(pd_attribute){"photond.lost_before", text}, 1);
     if (item)
         attributes_queue(run, item, run->received);
+    else
+        pd_log(PD_LOG_WARNING,
+               "run %s: out of memory: the file does not say that the hardware lost %s events", run->name,
+               text);
 }
 
 const char *pd_attribute_fault(const pd_config *config, const pd_attribute *attribute) {

@@ -117,8 +117,10 @@ void pd_run__give_up(pd_run *run) {
 
 /* ---- batches ---- */
 
-static pd_taken refuse(pd_refusal *why, int code, const char *field, const char *text) {
+static pd_taken refuse(pd_refusal *why, int code, const wire_batch *batch, const char *field,
+                       const char *text) {
     pd_refuse(why, code, field, text);
+    why->sequence = batch->sequence;
     return PD_REFUSED;
 }
 
@@ -135,20 +137,20 @@ static pd_taken refuse_column(pd_refusal *why, const pd_run *run, uint32_t c, co
 /* Counts and columns against the run and against each other. */
 static pd_taken batch_check(const pd_run *run, const wire_batch *batch, pd_refusal *why) {
     if (batch->n_counts != run->n_groups)
-        return refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_BATCH, "batch.counts",
+        return refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_BATCH, batch, "batch.counts",
                       "not one count per group of the run");
     if (batch->n_columns != run->n_columns)
-        return refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_BATCH, "batch.columns",
+        return refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_BATCH, batch, "batch.columns",
                       "not one column per dataset of the run");
     uint64_t bytes = 0;
     for (uint32_t g = 0; g < run->n_groups; g++) {
         if (batch->counts[g] > run->batch_bytes)
-            return refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, "batch.counts",
+            return refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, batch, "batch.counts",
                           "more items than a batch may hold");
         bytes += batch->counts[g] * run->groups[g].item_bytes;
     }
     if (bytes > run->batch_bytes)
-        return refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, "batch.columns",
+        return refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, batch, "batch.columns",
                       "more column bytes than Opened.batch_bytes");
     for (uint32_t c = 0; c < run->n_columns; c++)
         if (batch->columns[c].bytes != batch->counts[run->columns[c].group] * run->columns[c].item_bytes)
@@ -188,6 +190,10 @@ static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t
     }
 }
 
+static uint64_t saturated_sum(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 static void batch_store(pd_run *run, const wire_batch *batch) {
     for (uint32_t c = 0; c < run->n_columns; c++)
         column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group], batch->sequence);
@@ -197,7 +203,7 @@ static void batch_store(pd_run *run, const wire_batch *batch) {
     }
     run->received = batch->sequence;
     run->batches++;
-    run->lost_before += batch->lost_before;
+    run->lost_before = saturated_sum(run->lost_before, batch->lost_before);
     pd_count(&run->engine->counters.batches_received, 1);
     pd_count(&run->engine->counters.photons_received, batch->counts[0]);
     run->summary.changed = true;
@@ -205,7 +211,7 @@ static void batch_store(pd_run *run, const wire_batch *batch) {
     pd_run_summary_kick(run);
 }
 
-pd_taken pd_run__sequence(pd_run *run, uint64_t sequence, pd_refusal *why) {
+pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why) {
     if (sequence == run->received + 1)
         return PD_TAKEN;
     if (sequence != 0 && sequence <= run->received) {
@@ -215,7 +221,7 @@ pd_taken pd_run__sequence(pd_run *run, uint64_t sequence, pd_refusal *why) {
     }
     why->code = PHOTON__ERROR_CODE__ERROR_HOLE;
     why->sequence = run->received + 1;
-    snprintf(why->field, sizeof why->field, "sequence");
+    snprintf(why->field, sizeof why->field, "%s.sequence", message);
     snprintf(why->text, sizeof why->text, "%" PRIu64 " was expected, %" PRIu64 " came", run->received + 1,
              sequence);
     return PD_REFUSED;
@@ -223,7 +229,7 @@ pd_taken pd_run__sequence(pd_run *run, uint64_t sequence, pd_refusal *why) {
 
 pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
     assert(run->state == PD_RUN_RUNNING);
-    pd_taken taken = pd_run__sequence(run, batch->sequence, why);
+    pd_taken taken = pd_run__sequence(run, "batch", batch->sequence, why);
     if (taken != PD_TAKEN)
         return taken;
     taken = batch_check(run, batch, why);
@@ -233,7 +239,7 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
         return PD_NO_ROOM;
     uint32_t crc32c = wire_batch_crc32c(batch);
     if (crc32c != batch->crc32c) {
-        refuse(why, PHOTON__ERROR_CODE__ERROR_CHECKSUM, "batch.crc32c", "");
+        refuse(why, PHOTON__ERROR_CODE__ERROR_CHECKSUM, batch, "batch.crc32c", "");
         snprintf(why->text, sizeof why->text,
                  "the columns have the CRC-32C %08" PRIx32 ", the message says %08" PRIx32, crc32c,
                  batch->crc32c);

@@ -10,7 +10,7 @@
 
 enum {
     ROOM_BATCHES = 2,   /* that a quota holds beside the pages being filled */
-    ROOM_SHARE = 16,    /* a run is promised at most this part of the ring ... */
+    ROOM_SHARES = 2,    /* a run is promised so many of max_runs equal parts of what is left, at most ... */
     ROOM_PAGES_MIN = 4, /* ... but never less than batches of so many pages need */
     OWN_ATTRIBUTES = 5  /* that the daemon adds at most */
 };
@@ -47,9 +47,9 @@ static int run_reserve(pd_run *run, pd_refusal *why) {
     uint32_t want = room_slots((uint32_t)((batch_bytes + PD_PAGE_BYTES - 1) / PD_PAGE_BYTES), run->n_columns);
     uint32_t least = room_slots(ROOM_PAGES_MIN, run->n_columns);
     uint32_t unreserved = pd_ring_unreserved(ring);
-    uint32_t share = ring->n_slots / ROOM_SHARE;
-    if (share > unreserved / 2)
-        share = unreserved / 2;
+    uint32_t share = (uint32_t)((uint64_t)unreserved * ROOM_SHARES / run->engine->config->max_runs);
+    if (share > unreserved)
+        share = unreserved;
     if (share < least)
         share = least;
     uint32_t slots = want < share ? want : share;
@@ -272,10 +272,21 @@ static void run_init_handles(pd_run *run) {
     run->n_handles = sizeof timers / sizeof *timers;
 }
 
+/* What is known at the opening counts too. */
+static int run_count_attributes(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
+    uint64_t most = run->engine->config->max_run_attribute_bytes;
+    if (pd_attribute_sizes_set(&run->attribute_sizes, spec->attributes, spec->n_attributes, most) == 0)
+        return 0;
+    return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, "open.attributes",
+                     "the run's attributes are larger than is allowed");
+}
+
 static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     pd_error err = {""};
     if (run_identify(run, spec) != 0 || run_copy_datasets(run, spec) != 0 || run_make_groups(run) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    if (run_count_attributes(run, spec, why) != 0)
+        return -1;
     if (pd_run_summary_init(run, spec, &err) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", err.text);
     return run_reserve(run, why);
@@ -291,7 +302,9 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
     run->ended_user = ended_user;
     run->opened_ns = uv_hrtime();
     run->export_interval_ms = spec->export_interval_ms;
+    run->warned = spec->warned;
     pd_list_init(&run->order);
+    pd_run_summary_prepare(run);
     pd_rate_init(&run->photon_rate);
     pd_rate_init(&run->byte_rate);
     if (run_build(run, spec, why) != 0) {
@@ -318,6 +331,7 @@ void pd_run__free(pd_run *run) {
     free(run->groups);
     free(run->columns);
     free(run->texts);
+    pd_attribute_sizes_free(&run->attribute_sizes);
     free(run->profile);
     free(run->path);
     free(run);

@@ -258,11 +258,14 @@ static void summary_tick(uv_timer_t *timer) {
 
 /* ---- life ---- */
 
+void pd_run_summary_prepare(pd_run *run) {
+    pd_list_init(&run->summary.attributes);
+    pd_snapshot_init(&run->summary.snapshot);
+    pd_export_target_init(&run->summary.target, "");
+}
+
 int pd_run_summary_init(pd_run *run, const pd_run_spec *spec, pd_error *err) {
     pd_run_summary *s = &run->summary;
-    pd_list_init(&s->attributes);
-    pd_snapshot_init(&s->snapshot);
-    pd_export_target_init(&s->target, spec->name);
     if (!spec->summary.enabled)
         return 0;
     s->binned = calloc(run->n_groups, sizeof *s->binned);
@@ -295,10 +298,12 @@ void pd_run_summary_start(pd_run *run) {
     pd_run_summary *s = &run->summary;
     if (!s->summary)
         return;
-    for (size_t i = 0; i < pd_summary_n_warnings(s->summary); i++)
+    for (size_t i = 0; i < pd_summary_n_warnings(s->summary) && !run->warned; i++)
         pd_log(PD_LOG_WARNING, "run %s: %s", run->name, pd_summary_warning(s->summary, i));
-    pd_export_target_clear(&s->target);
     pd_export_target_init(&s->target, run->name);
+    if (pd_summary_rename(s->summary, run->name) != 0)
+        pd_log(PD_LOG_WARNING, "run %s: out of memory: its exports carry the name that was asked for",
+               run->name);
     s->changed = true;
     uv_timer_start(&s->timer, summary_tick, run->export_interval_ms, run->export_interval_ms);
 }

@@ -73,6 +73,9 @@ typedef struct pd_run_summary {
     uint64_t last_export_photons;
 } pd_run_summary;
 
+/* Makes it safe to free. */
+void pd_run_summary_prepare(struct pd_run *run);
+
 /* Returns 0, or -1 with err. With summaries off there is none, and all of the following do nothing. */
 PD_MUST_USE int pd_run_summary_init(struct pd_run *run, const struct pd_run_spec *spec, pd_error *err);
 

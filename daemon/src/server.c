@@ -89,6 +89,27 @@ static void server_pause_timer(uv_timer_t *timer) {
     }
 }
 
+/* Each tick compares what has come since the one before. */
+static void server_hold_timer(uv_timer_t *timer) {
+    pd_server *server = timer->data;
+    if (server->n_wait_for_memory == 0) {
+        uv_timer_stop(timer);
+        return;
+    }
+    for (pd_connection *c = server->connections, *next; c; c = next) {
+        next = c->next;
+        pd_connection_check_holding(c);
+    }
+}
+
+static void server_watch_holders(pd_server *server) {
+    if (uv_is_active((uv_handle_t *)&server->hold_timer))
+        return;
+    for (pd_connection *c = server->connections; c; c = c->next)
+        c->held_at_bytes = c->received_bytes;
+    uv_timer_start(&server->hold_timer, server_hold_timer, PD_HOLD_MS, PD_HOLD_MS);
+}
+
 void pd_server__wait(pd_server *server, pd_connection *c) {
     if (c->waits_since_ns)
         return;
@@ -104,6 +125,8 @@ void pd_server__wait(pd_server *server, pd_connection *c) {
     server->n_waiting++;
     server->n_wait_for_memory += c->waits_for_memory;
     pd_count(&server->engine->counters.stalls, 1);
+    if (c->waits_for_memory)
+        server_watch_holders(server);
     if (!uv_is_active((uv_handle_t *)&server->pause_timer))
         uv_timer_start(&server->pause_timer, server_pause_timer, PD_PAUSE_TOLD_AFTER_MS, 0);
 }
@@ -202,6 +225,8 @@ int pd_server_init(pd_server *server, pd_engine *engine, pd_error *err) {
     uv_prepare_init(engine->loop, &server->settle);
     uv_timer_init(engine->loop, &server->ack_timer);
     uv_timer_init(engine->loop, &server->pause_timer);
+    uv_timer_init(engine->loop, &server->hold_timer);
+    server->hold_timer.data = server;
     server->settle.data = server->ack_timer.data = server->pause_timer.data = server;
     uv_prepare_start(&server->settle, server_settle);
     uv_unref((uv_handle_t *)&server->settle);
@@ -228,6 +253,7 @@ void pd_server_end(pd_server *server) {
     }
     uv_close((uv_handle_t *)&server->ack_timer, NULL);
     uv_close((uv_handle_t *)&server->pause_timer, NULL);
+    uv_close((uv_handle_t *)&server->hold_timer, NULL);
 }
 
 void pd_server_close(pd_server *server) {

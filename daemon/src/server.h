@@ -16,7 +16,7 @@
 #include "runs.h"
 #include "wire/batch.h"
 
-enum { PD_PAUSE_TOLD_AFTER_MS = 50, PD_LINGER_MS = 2000 };
+enum { PD_PAUSE_TOLD_AFTER_MS = 50, PD_HOLD_MS = 2000, PD_LINGER_MS = 2000 };
 
 typedef struct pd_server {
     pd_engine *engine;
@@ -32,6 +32,7 @@ typedef struct pd_server {
     uv_prepare_t settle;
     uv_timer_t ack_timer;   /* for acknowledgements that are not to be sent yet */
     uv_timer_t pause_timer; /* for waits that are not told yet */
+    uv_timer_t hold_timer;  /* looks at who holds memory while others wait for it */
     wire_batch batch;       /* being parsed */
     char discard[65536];    /* what ending connections still send */
 } pd_server;

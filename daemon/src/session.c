@@ -13,6 +13,8 @@
 
 #define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
 
+enum { COMPLAINTS_LOGGED = 16 };
+
 void pd_session_init(pd_session *s, struct pd_connection *connection, pd_runs *runs) {
     memset(s, 0, sizeof *s);
     s->connection = connection;
@@ -33,15 +35,31 @@ void pd_session__send(pd_session *s, const Photon__ServerMessage *message) {
     pd_connection_commit(s->connection, used + bytes);
 }
 
-static Photon__ErrorCode complaint_code(const pd_complaint *c) {
-    return (Photon__ErrorCode)c->code;
+/* Each of the first ones, then the 16th, the 32nd and so on: a client that goes on and on must not fill the log. */
+static bool complaint_is_worth_a_line(pd_session *s, const pd_complaint *c) {
+    s->complaints++;
+    return c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION || s->complaints < COMPLAINTS_LOGGED ||
+           (s->complaints & (s->complaints - 1)) == 0;
+}
+
+static void complaint_log(pd_session *s, const pd_complaint *c) {
+    bool ends = c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION;
+    char code[WIRE_ENUM_TEXT_BYTES], count[48] = "";
+    if (!complaint_is_worth_a_line(s, c))
+        return;
+    if (s->complaints >= COMPLAINTS_LOGGED)
+        snprintf(count, sizeof count, "; %llu errors so far", (unsigned long long)s->complaints);
+    wire_enum_text(&photon__error_code__descriptor, c->code, code);
+    pd_log(ends ? PD_LOG_WARNING : PD_LOG_INFO, "%s (%s): told %s%s%s: %s, at byte %llu%s%s",
+           s->connection->peer, s->client_name, code, c->field && *c->field ? " in " : "",
+           c->field ? c->field : "", c->text, (unsigned long long)c->offset, count,
+           ends ? "; the connection ends" : "");
 }
 
 pd_heard pd_session_complain(pd_session *s, const pd_complaint *c) {
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
     Photon__Error error = PHOTON__ERROR__INIT;
-    char code[WIRE_ENUM_TEXT_BYTES];
-    error.code = complaint_code(c);
+    error.code = (Photon__ErrorCode)c->code;
     error.scope = c->scope;
     error.run = c->run;
     if (c->run_id)
@@ -54,12 +72,7 @@ pd_heard pd_session_complain(pd_session *s, const pd_complaint *c) {
     message.body_case = PHOTON__SERVER_MESSAGE__BODY_ERROR;
     message.error = &error;
     pd_session__send(s, &message);
-    wire_enum_text(&photon__error_code__descriptor, c->code, code);
-    pd_log(c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION ? PD_LOG_WARNING : PD_LOG_INFO,
-           "%s (%s): told %s%s%s: %s, at byte %llu%s", s->connection->peer, s->client_name, code,
-           c->field && *c->field ? " in " : "", c->field ? c->field : "", c->text,
-           (unsigned long long)c->offset,
-           c->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION ? "; the connection ends" : "");
+    complaint_log(s, c);
     if (c->scope != PHOTON__ERROR_SCOPE__SCOPE_CONNECTION)
         return PD_HEARD;
     pd_connection_end(s->connection);
@@ -77,10 +90,9 @@ static pd_heard session_refuse(pd_session *s, int code, const char *field, uint6
                                                   .text = text});
 }
 
-static pd_heard session_refuse_fault(pd_session *s, wire_status status, const wire_fault *fault,
-                                     uint64_t offset) {
+static pd_heard session_refuse_fault(pd_session *s, wire_status status, const wire_fault *fault) {
     return session_refuse(s, status == WIRE_LIMIT ? CODE(LIMIT) : CODE(MALFORMED), fault->field,
-                          offset + fault->offset, fault->text);
+                          s->body_offset + fault->offset, fault->text);
 }
 
 /* ---- runs of this connection ---- */
@@ -272,9 +284,10 @@ static pd_heard session_close(pd_session *s, const Photon__Close *close, uint64_
 
 static pd_heard session_not_supported(pd_session *s, uint32_t run, uint64_t sequence, const char *name,
                                       uint64_t offset) {
-    char text[96];
+    char text[96], field[32];
+    snprintf(field, sizeof field, "%s.run", name);
     if (!pd_session__by_handle(s, run))
-        return pd_session__unknown_run(s, run, name, offset);
+        return pd_session__unknown_run(s, run, field, offset);
     snprintf(text, sizeof text, "%s is not supported yet", name);
     return pd_session_complain(s, &(pd_complaint){.code = CODE(NOT_SUPPORTED),
                                                   .scope = PHOTON__ERROR_SCOPE__SCOPE_BATCH,
@@ -318,7 +331,7 @@ static pd_heard session_unpack(pd_session *s, const uint8_t *message, size_t byt
     wire_status status =
         wire_message_check(&photon__client_message__descriptor, message, bytes, WIRE_MAX_FIELDS, &fault);
     if (status != WIRE_OK)
-        return session_refuse_fault(s, status, &fault, offset);
+        return session_refuse_fault(s, status, &fault);
     Photon__ClientMessage *m = photon__client_message__unpack(NULL, bytes, message);
     if (!m)
         return session_refuse(s, CODE(MALFORMED), "", offset, "the message cannot be unpacked");
@@ -331,7 +344,9 @@ static bool kind_is_known(uint32_t kind) {
     return kind >= PHOTON__CLIENT_MESSAGE__BODY_HELLO && kind <= PHOTON__CLIENT_MESSAGE__BODY_PONG;
 }
 
-pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset) {
+pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset,
+                            size_t prefix) {
+    s->body_offset = offset + prefix;
     if (s->welcomed) {
         wire_fault fault = {0};
         wire_batch *batch = &s->connection->server->batch;
@@ -339,14 +354,15 @@ pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes,
         if (status == WIRE_OK)
             return pd_session__batch(s, batch, offset);
         if (status != WIRE_OTHER)
-            return session_refuse_fault(s, status, &fault, offset);
+            return session_refuse_fault(s, status, &fault);
     }
     uint32_t kind = wire_message_kind(message, bytes);
     if (!kind_is_known(kind)) {
         char name[16], text[96];
         snprintf(text, sizeof text, "unknown message %s",
                  wire_message_kind_text(&photon__client_message__descriptor, kind, name));
-        return session_refuse(s, kind ? CODE(UNKNOWN_MESSAGE) : CODE(MALFORMED), "", offset, text);
+        return session_refuse(s, kind ? CODE(UNKNOWN_MESSAGE) : CODE(MALFORMED), "", offset,
+                              bytes ? text : "an empty message");
     }
     if (!s->welcomed && kind != PHOTON__CLIENT_MESSAGE__BODY_HELLO)
         return session_refuse(s, CODE(PROTOCOL), "", offset, "the first message must be Hello");

@@ -45,6 +45,8 @@ typedef struct pd_session {
     pd_attachment *attached; /* [n_attached] */
     size_t n_attached, cap_attached;
     uint32_t last_handle;
+    uint64_t complaints;  /* Errors sent */
+    uint64_t body_offset; /* in the stream, of the message at hand without its prefix */
 } pd_session;
 
 typedef enum pd_heard {
@@ -55,8 +57,9 @@ typedef enum pd_heard {
 
 void pd_session_init(pd_session *s, struct pd_connection *connection, pd_runs *runs);
 
-/* A whole message. `offset` is its place in the stream. */
-pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset);
+/* A whole message. `offset` is the place in the stream of its length prefix, of `prefix` bytes. */
+pd_heard pd_session_message(pd_session *s, const uint8_t *message, size_t bytes, uint64_t offset,
+                            size_t prefix);
 
 /* Sends the Acks that are due. Returns true when some must wait for their time. */
 bool pd_session_acknowledge(pd_session *s, uint64_t now_ns);

@@ -231,6 +231,15 @@ int pd_summary_create(pd_summary **ret, const pd_summary_setup *setup, pd_error 
     return 0;
 }
 
+int pd_summary_rename(pd_summary *s, const char *name) {
+    char *copy = summary_copy(name);
+    if (!copy)
+        return -1;
+    free(s->name);
+    s->name = copy;
+    return 0;
+}
+
 void pd_summary_free(pd_summary *s) {
     if (!s)
         return;

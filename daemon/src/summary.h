@@ -60,6 +60,10 @@ typedef struct pd_summary pd_summary;
 PD_MUST_USE int pd_summary_create(pd_summary **ret, const pd_summary_setup *setup, pd_error *err);
 void pd_summary_free(pd_summary *s);
 
+/* The run got another name than it asked for: that of the exports from now on. Returns 0, or -1 when out of memory
+ * (the name stays). */
+PD_MUST_USE int pd_summary_rename(pd_summary *s, const char *name);
+
 /* Bytes that it takes, together with one snapshot of it. */
 size_t pd_summary_bytes(const pd_summary *s);
 

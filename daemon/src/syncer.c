@@ -7,6 +7,8 @@
 #include "file.h"
 #include "log.h"
 
+enum { SYNCER_SYNCS_OF_CLOSE = 2 }; /* before the epilogue and after it */
+
 struct pd_syncer {
     pd_queue queue;
     pthread_t thread;
@@ -19,6 +21,7 @@ struct pd_syncer {
 
 static int syncer_open(pd_syncer *s, pd_open_task *open) {
     open->outcome = pd_file_publish(open->task.file, open, &s->hint);
+    pd_count(&s->disk->counters->syncs, open->outcome == PD_OPEN_DONE);
     if (open->outcome == PD_OPEN_DONE)
         return 0;
     pd_file_free(open->task.file);
@@ -41,6 +44,7 @@ static int syncer_close(pd_syncer *s, pd_close_task *close) {
         return pd_file_fail(file, code, "the disk is full and there is no time to wait for room");
     if (code)
         return code;
+    pd_count(&s->disk->counters->syncs, SYNCER_SYNCS_OF_CLOSE);
     pd_disk_has_room(&s->disk->syncer, file->path);
     int failed = pd_datadir_sync(s->dir);
     if (failed)

@@ -410,6 +410,32 @@ def attributes_that_are_not(d):
     assert (got["good"], got["other"], len(got["large"])) == ("again", "", 1000000)
 
 
+def attributes_set_again_and_again(d):
+    """What a value was before takes no room: a run may note its temperature for ever."""
+    c, run = opened(d, "temperature")
+    for i in range(1, 101):
+        c.attributes(run, {"temperature": "%030d" % i, "filler": "x" * 300000}, sequence=i)
+    c.wait_ack(run, received=100)
+    c.attributes(run, {"more-%d" % i: "x" * 1000000 for i in range(9)}, sequence=101)
+    c.attributes(run, {"yet-more-%d" % i: "x" * 1000000 for i in range(9)}, sequence=102)
+    refused(c, pb.ERROR_LIMIT, "attributes.attributes[0]")
+    c.close(run, last_sequence=101)
+    got = stored.File(d.path("temperature.photons")).attributes
+    assert got["temperature"].endswith("100") and "yet-more-8" not in got
+
+
+def a_complaint_in_a_loop(d):
+    """It is answered each time, and does not fill the log."""
+    c, run = opened(d, "complaints")
+    before = len(d.log().splitlines())
+    for i in range(2000):
+        c.send(pb.Marker(run=run.run, sequence=1))
+    for i in range(2000):
+        assert c.error().code == pb.ERROR_NOT_SUPPORTED
+    assert len(d.log().splitlines()) - before < 100
+    c.close(run)
+
+
 def killed_in_the_middle_of_a_batch(d):
     c, run = opened(d, "mid-batch")
     first = stored.photons(np.random.default_rng(1), 5000)
@@ -437,6 +463,7 @@ CASES = [http, one_wrong_byte, no_common_version, garbage_after_the_preamble, ga
          an_empty_message, a_message_over_the_limit, fields_by_the_million, a_run_that_is_not, bad_opens, too_many_runs,
          a_wrong_checksum, counts_that_do_not_fit, columns_that_do_not_fit, a_batch_over_its_limit, a_malformed_batch,
          holes_and_duplicates, data_after_close, parts_not_supported_yet, attributes_that_are_not,
+         attributes_set_again_and_again, a_complaint_in_a_loop,
          killed_in_the_middle_of_a_batch]
 
 

@@ -148,6 +148,8 @@ def names_and_counters(daemon):
         c.close(run)
         with open(daemon.path("taken" + suffix)) as f:
             assert f.read() == "not ours\n"
+    name = photond.tool("daf", "get", daemon.path("taken-3.daf"), "scalar", "name", "--format", "text")
+    assert name.strip() == "taken-3", name
     for number in range(2, 7):
         assert stored.File(daemon.path("taken-%d.photons" % number)).state == "closed"
     refused(lambda: c.open("taken"), pb.ERROR_NAME_TAKEN)

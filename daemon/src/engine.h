@@ -27,6 +27,8 @@ typedef struct pd_engine {
     pd_exporter *exporter;
     int64_t gid; /* group of what is made; -1: left as it is */
 
+    uint32_t n_runs; /* that have promised slots */
+
     /* Slots or receive memory came free, or a run ended, since those who wait were last looked at. */
     bool room_came;
     bool stopping; /* no more opens; runs are being closed */

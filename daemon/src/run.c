@@ -80,7 +80,7 @@ static void run_handle_closed(uv_handle_t *handle) {
 static void run_end(pd_run *run) {
     run_move(run, PD_RUN_ENDED);
     pd_run_summary_release(run);
-    pd_ring_unreserve(&run->engine->ring, &run->quota);
+    pd_run__unreserve(run);
     run->engine->room_came = true;
     if (run->events)
         run->events->ended(run->events_user, run);

@@ -242,6 +242,7 @@ void pd_run__progress(pd_run *run);                  /* something came back: can
 void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run fails with it */
 
 /* run_open.c */
+void pd_run__unreserve(pd_run *run);
 void pd_run__free(pd_run *run);
 
 /* run_data.c */

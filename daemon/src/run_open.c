@@ -10,8 +10,9 @@
 
 enum {
     ROOM_BATCHES = 2,   /* that a quota holds beside the pages being filled */
-    ROOM_SHARES = 2,    /* a run is promised so many of max_runs equal parts of what is left, at most ... */
-    ROOM_PAGES_MIN = 4, /* ... but never less than batches of so many pages need */
+    ROOM_PAGES_MIN = 4, /* of column bytes in the batches of the run that is promised least */
+    ROOM_SHARE = 6,     /* a run is promised this part of what the runs to come can spare */
+    ROOM_MOST = 16,     /* and never more than this part of the ring */
     OWN_ATTRIBUTES = 5  /* that the daemon adds at most */
 };
 
@@ -41,28 +42,37 @@ static uint32_t room_slots(uint32_t pages, uint32_t n_columns) {
     return ROOM_BATCHES * pages + 2 * n_columns;
 }
 
+/* What a run is promised: the first ones more, but so that all the runs that are allowed can still be opened. */
+static uint32_t room_share(const pd_engine *engine, uint32_t least) {
+    uint32_t unreserved = pd_ring_unreserved(&engine->ring);
+    uint64_t kept = (uint64_t)least * (engine->config->max_runs - engine->n_runs);
+    uint32_t share = least + (unreserved > kept ? (uint32_t)(unreserved - kept) / ROOM_SHARE : 0);
+    uint32_t most = engine->ring.n_slots / ROOM_MOST;
+    return share < most ? share : most < least ? least : most;
+}
+
 static int run_reserve(pd_run *run, pd_refusal *why) {
     pd_ring *ring = &run->engine->ring;
     uint64_t batch_bytes = run->engine->config->batch_bytes;
     uint32_t want = room_slots((uint32_t)((batch_bytes + PD_PAGE_BYTES - 1) / PD_PAGE_BYTES), run->n_columns);
-    uint32_t least = room_slots(ROOM_PAGES_MIN, run->n_columns);
-    uint32_t unreserved = pd_ring_unreserved(ring);
-    uint32_t share = (uint32_t)((uint64_t)unreserved * ROOM_SHARES / run->engine->config->max_runs);
-    if (share > unreserved)
-        share = unreserved;
-    if (share < least)
-        share = least;
+    uint32_t share = room_share(run->engine, room_slots(ROOM_PAGES_MIN, run->n_columns));
     uint32_t slots = want < share ? want : share;
     if (pd_ring_reserve(ring, &run->quota, slots) != 0) {
         pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "");
         snprintf(why->text, sizeof why->text,
                  "the ring has no room for another run: %u page slots are needed, %u of %u are not promised",
-                 slots, unreserved, ring->n_slots);
+                 slots, pd_ring_unreserved(ring), ring->n_slots);
         return -1;
     }
+    run->engine->n_runs++;
     uint64_t fits = (uint64_t)((slots - 2 * run->n_columns) / ROOM_BATCHES) * PD_PAGE_BYTES;
     run->batch_bytes = fits < batch_bytes ? fits : batch_bytes;
     return 0;
+}
+
+void pd_run__unreserve(pd_run *run) {
+    pd_ring_unreserve(&run->engine->ring, &run->quota);
+    run->engine->n_runs--;
 }
 
 /* ---- datasets and groups ---- */
@@ -313,7 +323,7 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
     }
     open_request *request = open_request_make(run, spec);
     if (!request) {
-        pd_ring_unreserve(&engine->ring, &run->quota);
+        pd_run__unreserve(run);
         pd_run__free(run);
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     }

@@ -133,7 +133,7 @@ OPENS = [
     ("an attribute that is too long", open_message(attributes=attribute("k", "v" * 1024)), pb.ERROR_BAD_ATTRIBUTE,
      "open.attributes[0]"),
     ("attributes that are too many", open_message(attributes=attribute() * 10001), pb.ERROR_LIMIT, "open.attributes"),
-    ("attributes that are too much", open_message(attributes=attribute("k", "v" * 1000) * 3), pb.ERROR_LIMIT,
+    ("attributes that are too much", open_message(attributes=attribute("k", "v" * 1000) + attribute("l", "v" * 1000)), pb.ERROR_LIMIT,
      "open.attributes"),
 ]
 
@@ -172,7 +172,7 @@ DATA = [
     ("an attribute of ours", lambda r: pb.Attributes(run=r.run, sequence=1, attributes=attribute() + attribute("photond.x")),
      pb.ERROR_BAD_ATTRIBUTE, BATCH, "attributes.attributes[1]"),
     ("attributes that are too much", lambda r: pb.Attributes(run=r.run, sequence=1,
-                                                             attributes=attribute("k", "v" * 1000) * 3),
+                                                             attributes=attribute("k", "v" * 1000) + attribute("l", "v" * 1000)),
      pb.ERROR_LIMIT, BATCH, None),
     ("a marker", lambda r: pb.Marker(run=r.run, sequence=1), pb.ERROR_NOT_SUPPORTED, BATCH, "marker"),
     ("a gap", lambda r: pb.Gap(run=r.run, sequence=1), pb.ERROR_NOT_SUPPORTED, BATCH, "gap"),

@@ -21,7 +21,7 @@ def stalled(daemon, size):
 
 
 def main():
-    with attack.attacked(idle_timeout_s=3600, batch_bytes="1MiB", log_level="warning") as daemon:
+    with attack.attacked(idle_timeout_s=3600, batch_bytes="1MiB") as daemon:
         hoarders = []
         for size in SIZES:
             hoarders.append(stalled(daemon, size))
@@ -30,7 +30,7 @@ def main():
         with ingest.Connection(daemon.tcp) as c:
             c.hello("good")
             run = c.open("good")
-            batches = [stored.photons(rng, n) for n in (1000, 3000, 20000, 60000)]
+            batches = [stored.photons(rng, min(n, run.batch_bytes // 7)) for n in (1000, 3000, 20000, 60000)]
             for batch in batches:
                 c.batch(run, batch)
             c.close(run)

@@ -76,9 +76,9 @@ AFTER_HELLO = [
     ("attributes of none", pb.Attributes(run=7), pb.ERROR_UNKNOWN_RUN, "attributes.run"),
     ("a close of none", pb.Close(run=7), pb.ERROR_UNKNOWN_RUN, "close.run"),
     ("a ping of none", pb.Ping(run=7), pb.ERROR_UNKNOWN_RUN, "ping.run"),
-    ("a marker of none", pb.Marker(run=7), pb.ERROR_UNKNOWN_RUN, None),
-    ("a gap of none", pb.Gap(run=7), pb.ERROR_UNKNOWN_RUN, None),
-    ("a flush of none", pb.Flush(run=7), pb.ERROR_UNKNOWN_RUN, None),
+    ("a marker of none", pb.Marker(run=7), pb.ERROR_UNKNOWN_RUN, "marker.run"),
+    ("a gap of none", pb.Gap(run=7), pb.ERROR_UNKNOWN_RUN, "gap.run"),
+    ("a flush of none", pb.Flush(run=7), pb.ERROR_UNKNOWN_RUN, "flush.run"),
 ]
 
 # ---- opens that are refused, the connection going on ---------------------------------------------------------------
@@ -162,11 +162,11 @@ DATA = [
     ("a wrong checksum", lambda r: batch(r, crc32c=1), pb.ERROR_CHECKSUM, CONNECTION, "batch.crc32c"),
     ("attributes that are too many", lambda r: pb.Attributes(run=r.run, sequence=1, attributes=attribute() * 10001),
      pb.ERROR_LIMIT, CONNECTION, "attributes.attributes"),
-    ("number 0", lambda r: batch(r, sequence=0), pb.ERROR_HOLE, BATCH, None),
-    ("a hole", lambda r: batch(r, sequence=2), pb.ERROR_HOLE, BATCH, None),
-    ("the last number there is", lambda r: batch(r, sequence=2 ** 64 - 1), pb.ERROR_HOLE, BATCH, None),
+    ("number 0", lambda r: batch(r, sequence=0), pb.ERROR_HOLE, BATCH, "batch.sequence"),
+    ("a hole", lambda r: batch(r, sequence=2), pb.ERROR_HOLE, BATCH, "batch.sequence"),
+    ("the last number there is", lambda r: batch(r, sequence=2 ** 64 - 1), pb.ERROR_HOLE, BATCH, "batch.sequence"),
     ("a hole before attributes", lambda r: pb.Attributes(run=r.run, sequence=5, attributes=attribute()), pb.ERROR_HOLE,
-     BATCH, None),
+     BATCH, "attributes.sequence"),
     ("an attribute without a key", lambda r: pb.Attributes(run=r.run, sequence=1, attributes=attribute("")),
      pb.ERROR_BAD_ATTRIBUTE, BATCH, "attributes.attributes[0]"),
     ("an attribute of ours", lambda r: pb.Attributes(run=r.run, sequence=1, attributes=attribute() + attribute("photond.x")),

@@ -88,7 +88,7 @@ static int volume_write(pd_volume *v, pd_task *task) {
     case PD_TASK_DROP:
         break;
     }
-    assert(!"not a task for an open file");
+    assert(0 && "not a task for an open file");
     return D7_ERR_STATE;
 }
 

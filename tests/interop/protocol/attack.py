@@ -1,20 +1,21 @@
 """What the attacks on a photond share: a conversation to spoil, and a producer beside it that must not notice anything."""
 import contextlib
+import re
 import threading
 import time
 
 import ingest
 import photond
+import require
 import stored
 from ingest import pb
-
-import require
 
 np = require.module("numpy")
 
 # Runs of connections that were cut off are closed at once; a run is promised little of the ring, so that there may be many.
 CONFIG = {"batch_bytes": 65536, "resume_timeout_s": 0.05, "sync_interval_ms": 50, "max_connections": 256, "max_runs": 512,
           "log_level": "error", "summaries": {"enabled": False}}
+SPARE_KB = (64 + 32) * 1024  # more memory than at the start, at most: receive_mb, and some for runs and connections
 
 
 class Witness(threading.Thread):
@@ -65,6 +66,8 @@ def attacked(**config):
         wait_closed(daemon)
         witness.check()
         assert not daemon.log(), daemon.log()
+        spare_kb = daemon.peak_kb() - daemon.peak_before_kb
+        assert sanitized() or spare_kb < SPARE_KB, "%d KiB of memory more than before" % spare_kb
 
 
 def wait_closed(daemon, seconds=60):
@@ -78,9 +81,10 @@ def wait_closed(daemon, seconds=60):
         time.sleep(0.02)
 
 
-def spare_kb(daemon):
-    """Memory taken since the witness began."""
-    return daemon.peak_kb() - daemon.peak_before_kb
+def sanitized():
+    """The sanitizers keep freed memory."""
+    with open(require.built("photond"), "rb") as f:
+        return re.search(rb"__[at]san_init", f.read()) is not None
 
 
 # ---- a conversation ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import photond
 from ingest import pb
 
 CONNECTION, RUN, BATCH = pb.SCOPE_CONNECTION, pb.SCOPE_RUN, pb.SCOPE_BATCH
-CONFIG = {"hello_timeout_s": 0.5, "idle_timeout_s": 4, "heartbeat_ms": 1000, "max_connections": 8, "max_runs_per_connection": 3,
+CONFIG = {"hello_timeout_s": 2, "idle_timeout_s": 6, "heartbeat_ms": 1000, "max_connections": 8, "max_runs_per_connection": 3,
           "max_attribute_bytes": 1024, "max_run_attribute_bytes": 2048, "resume_timeout_s": 0.2, "ring_mb": 16,
           "summaries": {"enabled": False}}
 ID = bytes(range(16))

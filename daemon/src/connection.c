@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "clock.h"
@@ -203,6 +204,14 @@ static void connection_ping(pd_connection *c) {
     c->pinged = true;
 }
 
+/* Timers come before sockets: after a pause of ours (a busy or suspended machine) what the client said meanwhile is still
+ * unread when its time seems to be up. */
+static bool connection_has_unread(const pd_connection *c) {
+    uv_os_fd_t fd;
+    int bytes = 0;
+    return uv_fileno(&c->uv.handle, &fd) == 0 && ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 /* Half the idle time without a message: the client is asked whether it is there. The whole of it: it is not. A client
  * that we do not read is not silent. */
 static void connection_check_idle(pd_connection *c) {
@@ -214,9 +223,13 @@ static void connection_check_idle(pd_connection *c) {
     if (c->waits_since_ns)
         c->last_message_ns = now;
     uint64_t silent_ms = (now - c->last_message_ns) / 1000000;
-    if (silent_ms >= idle_ms) {
+    if (silent_ms >= idle_ms && !connection_has_unread(c)) {
         connection_timed_out(c, "no message came for the idle time");
         return;
+    }
+    if (silent_ms >= idle_ms) {
+        c->last_message_ns = now - idle_ms / 2 * 1000000;
+        silent_ms = idle_ms / 2;
     }
     if (silent_ms >= idle_ms / 2 && !c->pinged)
         connection_ping(c);
@@ -240,7 +253,10 @@ static void connection_timer(uv_timer_t *timer) {
     pd_connection *c = timer->data;
     if (c->state == PD_CONNECTION_ENDING)
         pd_connection_close(c);
-    else if (!c->session.welcomed)
+    else if (!c->session.welcomed && !c->hello_late && connection_has_unread(c)) {
+        c->hello_late = true;
+        connection_set_timer(c, connection_config(c)->hello_timeout_ms);
+    } else if (!c->session.welcomed)
         connection_timed_out(c, "no Hello came in time");
     else
         connection_check_idle(c);

@@ -66,6 +66,7 @@ typedef struct pd_connection {
     pd_session session;
     uint64_t opened_ns;
     uint64_t last_message_ns; /* when the last whole message came, or a good part of a long one */
+    bool hello_late;          /* its time was up once, while bytes of it lay unread */
     size_t heard_bytes;       /* since then */
     uint64_t pings;           /* sent */
     bool pinged;              /* since the last message */

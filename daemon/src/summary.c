@@ -307,10 +307,21 @@ static bool summary_is_empty(const pd_summary *s) {
     return true;
 }
 
+static bool summary_is_shaped_by(const char *key) {
+    for (size_t k = 0; k < SUMMARY_N_KINDS; k++)
+        for (size_t i = 0; i < sizeof summary_kinds[k]->attributes / sizeof summary_kinds[k]->attributes[0];
+             i++)
+            if (summary_kinds[k]->attributes[i] && strcmp(summary_kinds[k]->attributes[i], key) == 0)
+                return true;
+    return false;
+}
+
 int pd_summary_attribute(pd_summary *s, const char *key, const char *value, pd_error *err) {
+    const char *old = pd_summary_get_attribute(s, key);
+    bool same = old && strcmp(old, value) == 0;
     if (pd_summary_attributes_set(&s->attributes, key, value) != 0)
         return pd_error_set(err, "run %s: out of memory for the attribute \"%.60s\"", s->name, key);
-    return summary_is_empty(s) ? summary_make_states(s, err) : 0;
+    return !same && summary_is_shaped_by(key) && summary_is_empty(s) ? summary_make_states(s, err) : 0;
 }
 
 uint64_t pd_summary_items(const pd_summary *s, size_t group) {

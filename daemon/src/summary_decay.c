@@ -118,6 +118,7 @@ static int decay_freeze(const void *state, const pd_summary *s, pd_snapshot *sna
 }
 
 const pd_summary_kind pd_summary_decay = {.name = "decay",
+                                          .attributes = {"/photons/TacBits", "/photons/TacChannel"},
                                           .wanted = decay_wanted,
                                           .create = decay_create,
                                           .free = decay_free,

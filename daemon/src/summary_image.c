@@ -131,6 +131,7 @@ static int image_freeze(const void *state, const pd_summary *s, pd_snapshot *sna
 }
 
 const pd_summary_kind pd_summary_image = {.name = "image",
+                                          .attributes = {"/photons/PositionBits"},
                                           .wanted = image_wanted,
                                           .create = image_create,
                                           .free = image_free,

@@ -17,6 +17,9 @@ typedef struct pd_summary_column {
 typedef struct pd_summary_kind {
     const char *name;
 
+    /* Keys of the attributes that shape its accumulators, up to the first NULL. */
+    const char *attributes[2];
+
     /* Whether a run with these datasets and options gets one. */
     bool (*wanted)(const pd_summary *s);
 

@@ -276,6 +276,7 @@ static int rate_freeze(const void *state, const pd_summary *s, pd_snapshot *snap
 }
 
 const pd_summary_kind pd_summary_rate = {.name = "rate",
+                                         .attributes = {"/photons/TimerFrequency"},
                                          .wanted = rate_wanted,
                                          .create = rate_create,
                                          .free = rate_free,

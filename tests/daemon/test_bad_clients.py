@@ -1,5 +1,6 @@
 """Clients that do what they should not, one after the other, beside one that sends photons all the while: each gets its error or
 its time-out and is cut off, the good one loses nothing."""
+import signal
 import socket
 import threading
 import time
@@ -436,6 +437,22 @@ def a_complaint_in_a_loop(d):
     c.close(run)
 
 
+def a_machine_that_sleeps(d):
+    """Clients that talked while the daemon could not listen are not taken for silent ones."""
+    c, run = opened(d, "sleeps")
+    early = ingest.Connection(d.tcp)
+    d.process.send_signal(signal.SIGSTOP)
+    try:
+        c.batch(run, stored.photons(np.random.default_rng(2), 100))
+        early.send(pb.Hello(client_name="early", instance="early", epoch=1))
+        time.sleep(2)
+    finally:
+        d.process.send_signal(signal.SIGCONT)
+    c.wait_ack(run, received=1)
+    early.wait(pb.Welcome)
+    c.close(run)
+
+
 def killed_in_the_middle_of_a_batch(d):
     c, run = opened(d, "mid-batch")
     first = stored.photons(np.random.default_rng(1), 5000)
@@ -464,7 +481,7 @@ CASES = [http, one_wrong_byte, no_common_version, garbage_after_the_preamble, ga
          a_wrong_checksum, counts_that_do_not_fit, columns_that_do_not_fit, a_batch_over_its_limit, a_malformed_batch,
          holes_and_duplicates, data_after_close, parts_not_supported_yet, attributes_that_are_not,
          attributes_set_again_and_again, a_complaint_in_a_loop,
-         killed_in_the_middle_of_a_batch]
+         a_machine_that_sleeps, killed_in_the_middle_of_a_batch]
 
 
 def main():

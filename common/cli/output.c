@@ -16,6 +16,8 @@ static size_t format_float(char *text, size_t cap, double value, int digits_low,
         return (size_t)snprintf(text, cap, "nan");
     if (isinf(value))
         return (size_t)snprintf(text, cap, value < 0 ? "-inf" : "inf");
+    if (value == 0 && signbit(value)) /* "-0" would be read as an integer, without its sign */
+        return (size_t)snprintf(text, cap, "-0.0");
     int n = 0;
     for (int digits = digits_low; digits <= digits_high; digits++) {
         n = snprintf(text, cap, "%.*g", digits, value);

@@ -42,8 +42,9 @@ static void print_summary(const verify_job *job, const d7_verify_summary *s) {
                state, s->held ? "true" : "false", s->file_bytes, s->entries, s->pages, s->damages, s->notes);
         return;
     }
-    printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, s->damages ? "damaged" : "clean",
-           state, held, s->pages, s->entries);
+    const char *verdict = s->damages ? "damaged" : s->notes ? "no damage, but see the notes" : "clean";
+    printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, verdict, state, held, s->pages,
+           s->entries);
     if (s->damages || s->notes)
         printf(", damages: %" PRIu64 ", notes: %" PRIu64, s->damages, s->notes);
     printf("\n");

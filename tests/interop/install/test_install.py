@@ -64,9 +64,13 @@ class Installed:
         assert not others and not internal, "exported beside the public names: %s" % (others + internal)
 
     def check_program(self):
-        """The library's command runs from where it was installed, and has its manual."""
+        """The commands run from where they were installed, whatever the loader's path, and the library's has its manual."""
         command = COMMANDS.get(self.name, self.name)
-        run(os.path.join(self.prefix, "bin", command), "--version", env=self.environment)
+        plain = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        programs = os.listdir(os.path.join(self.prefix, "bin"))
+        assert command in programs, programs
+        for program in programs:
+            run(os.path.join(self.prefix, "bin", program), "--version", env=plain)
         assert os.path.isfile(os.path.join(self.prefix, "share", "man", "man1", command + ".1"))
 
     def run_examples(self, folder, programs):

@@ -86,7 +86,7 @@ static void numbers_read_back(void **state) {
     check_number('f', 4, &(float){0.1f}, "0.1");
     check_number('f', 8, &(double){0.1}, "0.1");
     check_number('f', 8, &(double){1.0 / 3}, "0.3333333333333333");
-    check_number('f', 8, &(double){-0.0}, "-0");
+    check_number('f', 8, &(double){-0.0}, "-0.0");
     check_number('b', 1, &(uint8_t){2}, "true");
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "say.h"
 
 static const char options_help[] =
     "usage: photon-send --to ADDRESS --run NAME [options] SOURCE\n"
@@ -43,12 +44,13 @@ static const char options_help[] =
     "  --create-mode MODE      create: the name must be free (default); counter: a taken name gets a number\n"
     "  --attribute KEY=VALUE   set an attribute; may be given often, the last of a key counts\n"
     "  --instance NAME         names this sender through its restarts (default: one that is used once)\n"
-    "  --timeout T             give up when the server takes nothing for so long (default: wait)\n"
+    "  --timeout T             give up when the server takes nothing for so long (default: wait;\n"
+    "                          10 s to connect, 30 s to open the run)\n"
     "  --json                  print a summary as one JSON object at the end\n"
     "  --help, --version\n"
     "\n"
-    "Exit status: 0 everything is stored durably, 1 not everything is, 2 wrong usage, no source or no "
-    "connection.\n"
+    "Exit status: 0 everything is stored durably, 1 not everything is (or the summary was not written), 2 "
+    "nothing was\nsent: wrong usage, no source or no connection.\n"
     "\n"
     "Examples:\n"
     "  photon-send --to tcp://127.0.0.1:7777 --run first --simulate lincam --rate 1M --duration 10s\n"
@@ -108,12 +110,12 @@ typedef struct options_seen {
 } options_seen;
 
 static int options_wrong(const char *name, const char *value, const char *wanted) {
-    fprintf(stderr, "photon-send: --%s '%s': %s (see --help)\n", name, value, wanted);
+    send_say("--%s '%s': %s (see --help)", name, value, wanted);
     return CLI_USAGE;
 }
 
 static int options_usage(const char *what) {
-    fprintf(stderr, "photon-send: %s (see --help)\n", what);
+    send_say("%s (see --help)", what);
     return CLI_USAGE;
 }
 
@@ -328,7 +330,13 @@ int send_options_read(int argc, char **argv, send_options *options) {
                               .simulation = {.rate_hz = 1e6, .seed = 1},
                               .count = SEND_UNKNOWN,
                               .mode = PHOTON_CLIENT_CREATE};
+    opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "", options_long, NULL)) != -1;) {
+        if (option == '?') {
+            send_say("'%s': no such option, or its value is missing or too much (see --help)",
+                     argv[optind - 1]);
+            return CLI_USAGE;
+        }
         int status = options_take(options, &seen, option, optarg);
         if (status >= 0)
             return status;

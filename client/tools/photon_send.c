@@ -1,5 +1,7 @@
 /* photon-send: replays recordings into photond and simulates instruments. */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "options.h"
+#include "say.h"
 #include "session.h"
 
 static send_source *main_source(const send_options *o, send_fault *fault) {
@@ -61,6 +64,14 @@ static void main_print(const send_report *r, const char *unit, bool complete) {
         printf("%" PRIu64 " received, %" PRIu64 " durable\n", r->received, r->durable);
 }
 
+/* A summary that is not written whole changes nothing about what is stored: 2 would say that nothing was sent. */
+static int main_finish(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    send_say("the summary could not be written whole: %s", strerror(errno));
+    return status == CLI_OK ? CLI_PROBLEMS : status;
+}
+
 int main(int argc, char **argv) {
     send_options options;
     send_fault fault;
@@ -70,21 +81,21 @@ int main(int argc, char **argv) {
         return status;
     send_source *source = main_source(&options, &fault);
     if (!source || main_attributes(&options, source, &fault) != 0) {
-        fprintf(stderr, "photon-send: %s\n", fault.text);
+        send_say("%s", fault.text);
         send_source_free(source);
         return CLI_USAGE;
     }
     if (options.real && !source->timed) {
-        fputs("photon-send: --speed real: the source has no index of milliseconds and no time stamps\n",
-              stderr);
+        send_say("--speed real: the source has no index of milliseconds and no time stamps");
         send_source_free(source);
         return CLI_USAGE;
     }
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is told like a full disk */
     status = send_session(&options, source, &report);
     if (options.json)
         main_print_json(&report, status == CLI_OK);
     else if (status != CLI_USAGE)
         main_print(&report, source->unit, status == CLI_OK);
     send_source_free(source);
-    return cli_finish("photon-send", status);
+    return main_finish(status);
 }

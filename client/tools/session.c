@@ -10,11 +10,13 @@
 #include "cli/progress.h"
 #include "dice.h"
 #include "ledger.h"
+#include "say.h"
 
 enum {
     SESSION_SLICE_MS = 500,        /* how long a call waits before we look at the clock and at Ctrl-C */
     SESSION_TICK_MS = 10,          /* --speed real */
     SESSION_ALIVE_MS = 1000,       /* without events, how often we say that the instrument is alive */
+    SESSION_LATE_MS = 100,         /* with --speed real: later than this, and than 3 %, is told */
     SESSION_FAREWELL_MS = 10000,   /* closing after Ctrl-C */
     SESSION_FIRST_BYTES = 1 << 18, /* of attributes, with Open */
     SESSION_RANDOM_BATCH = 100000
@@ -34,7 +36,9 @@ typedef struct session {
     send_random random;
     cli_progress bar;
     uint64_t started_ns;
-    uint64_t moved_ns; /* when the server took something last */
+    uint64_t moved_ns;   /* when the server took something last */
+    uint64_t until_ns;   /* --speed real: what happened by then, after the start, is due */
+    uint64_t handing_ns; /* how long handing over to the server has taken */
 } session;
 
 static volatile sig_atomic_t session_interrupted;
@@ -65,7 +69,7 @@ static void session_fault(session *s, const char *what, const char *text) {
     snprintf(s->report->fault, sizeof s->report->fault, "%s%s%.400s", what, *what ? ": " : "", text);
     if (s->bar.terminal)
         fputc('\n', stderr);
-    fprintf(stderr, "photon-send: %s\n", s->report->fault);
+    send_say("%s", s->report->fault);
 }
 
 /* ---- opening */
@@ -180,6 +184,8 @@ static int session_connect(session *s) {
     o.client_name = "photon-send";
     o.software = software;
     o.instance = s->options->instance;
+    if (s->options->timeout_ms)
+        o.connect_timeout_ms = s->options->timeout_ms;
     if (photon_client_connect(&s->client, &o, &err) == 0)
         return 0;
     session_fault(s, "", err.text);
@@ -199,6 +205,8 @@ static int session_open(session *s) {
     o.attributes = s->source->attributes;
     o.n_attributes = first;
     o.time_base = s->source->time_base;
+    if (s->options->timeout_ms)
+        o.open_timeout_ms = s->options->timeout_ms;
     int rc = photon_client_open(s->client, &o, &s->run, &err);
     if (rc == 0 && session_map(s) != 0)
         return -1;
@@ -277,17 +285,21 @@ static uint64_t session_batch_events(session *s) {
     return n < SESSION_RANDOM_BATCH ? n : SESSION_RANDOM_BATCH;
 }
 
-/* Nothing is due: waits a little. The run's time goes on though no photon comes. */
+/* All that was due has gone: waits for the next tick, unless it is over already. The run's time goes on though no
+ * photon comes. */
 static void session_idle(session *s) {
-    struct timespec tick = {.tv_nsec = SESSION_TICK_MS * 1000000L};
-    uint64_t now = session_now_ns();
+    uint64_t now = session_now_ns(), tick_ns = SESSION_TICK_MS * UINT64_C(1000000);
     if (now - s->moved_ns >= SESSION_ALIVE_MS * UINT64_C(1000000)) {
         photon_client_error err;
         if (photon_client_alive(s->run, NULL, &err) == 0) /* a failure shows at the next send */
             s->moved_ns = now;
     }
+    s->until_ns += tick_ns;
+    uint64_t due = s->started_ns + s->until_ns;
+    if (due <= now)
+        return;
     cli_progress_update(&s->bar, s->report->sent);
-    nanosleep(&tick, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(due - now < tick_ns ? due - now : tick_ns)}, NULL);
 }
 
 static bool session_chunk_is_empty(const session *s, const send_chunk *chunk) {
@@ -297,28 +309,53 @@ static bool session_chunk_is_empty(const session *s, const send_chunk *chunk) {
     return true;
 }
 
+/* What a source that fails leaves: the run keeps what has gone. */
+static void session_source_fault(session *s, const send_fault *fault) {
+    char text[sizeof s->report->fault];
+    unsigned long long sent = s->report->sent, all = s->source->n_events;
+    if (s->source->n_events == SEND_UNKNOWN)
+        snprintf(text, sizeof text, "%.300s; kept: the first %llu %s", fault->text, sent, s->source->unit);
+    else
+        snprintf(text, sizeof text, "%.300s; kept: the first %llu of %llu %s, not sent: the %llu after them",
+                 fault->text, sent, all, s->source->unit, all > sent ? all - sent : 0);
+    session_fault(s, "", text);
+}
+
 /* Returns 0: everything has been sent; 1: interrupted; -1. */
 static int session_send_all(session *s) {
     send_chunk chunk;
     send_fault fault;
     for (;;) {
-        send_want want = {session_batch_events(s), SEND_NO_TIME};
-        if (s->options->real)
-            want.until_ns = (int64_t)(session_now_ns() - s->started_ns);
+        send_want want = {session_batch_events(s), s->options->real ? (int64_t)s->until_ns : SEND_NO_TIME};
         int rc = s->source->next(s->source, &want, &chunk, &fault);
         if (rc < 0)
-            session_fault(s, "", fault.text);
+            session_source_fault(s, &fault);
         if (rc <= 0)
             return rc;
         if (session_interrupted)
             return 1;
-        if (session_chunk_is_empty(s, &chunk))
+        if (session_chunk_is_empty(s, &chunk)) {
             session_idle(s);
-        else if ((rc = session_send(s, &chunk)) != 0)
+            continue;
+        }
+        uint64_t begun = session_now_ns();
+        rc = session_send(s, &chunk);
+        s->handing_ns += session_now_ns() - begun;
+        if (rc != 0)
             return rc;
-        else if (s->options->real)
-            nanosleep(&(struct timespec){.tv_nsec = SESSION_TICK_MS * 1000000L}, NULL);
     }
+}
+
+/* --speed real that was not real. */
+static void session_tell_late(const session *s) {
+    uint64_t took_ns = session_now_ns() - s->started_ns;
+    uint64_t late_ns = took_ns > s->until_ns ? took_ns - s->until_ns : 0;
+    if (!s->options->real || late_ns < SESSION_LATE_MS * UINT64_C(1000000) || late_ns < s->until_ns * 3 / 100)
+        return;
+    send_say("the asked rate was not reached: the %s of %.2f s took %.2f s to send, since %s",
+             s->source->unit, (double)s->until_ns * 1e-9, (double)took_ns * 1e-9,
+             s->handing_ns > took_ns / 2 ? "the link or the server took no more"
+                                         : "this machine made no more");
 }
 
 /* ---- closing */
@@ -374,6 +411,8 @@ static int session_work(session *s) {
     int rc = session_send_all(s);
     if (rc == 1 && !endless)
         session_fault(s, "", "interrupted before everything was sent");
+    if (rc >= 0)
+        session_tell_late(s);
     session_close(s);
     s->report->seconds = (double)(session_now_ns() - s->started_ns) * 1e-9;
     s->bar.title = "sent";
@@ -385,7 +424,7 @@ int send_session(const send_options *options, send_source *source, send_report *
     session *s = calloc(1, sizeof *s);
     *report = (send_report){.sent = 0};
     if (!s) {
-        fputs("photon-send: no memory\n", stderr);
+        send_say("no memory");
         return CLI_USAGE;
     }
     s->options = options;

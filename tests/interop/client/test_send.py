@@ -119,6 +119,15 @@ def check_names(s):
     photond.tool("photon-send", "--to", s.daemon.tcp, "--run", "x", "/nonexistent", expect=2)
 
 
+def check_summary(s):
+    """A summary that cannot be written does not say that nothing was sent."""
+    with open("/dev/full", "w") as full:
+        sender = subprocess.run([require.built("photon-send"), "--to", s.daemon.tcp, "--run", "untold", "--json", "--count", "100",
+                                 HAZELNUT], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert sender.returncode == 1 and "summary" in sender.stderr, sender
+    s.file("untold").expect(recording(100))
+
+
 def check_interrupt(s):
     """Ctrl-C ends an endless simulation properly."""
     sender = subprocess.Popen([require.built("photon-send"), "--to", s.daemon.unix, "--run", "endless", "--json", "--simulate",
@@ -141,6 +150,7 @@ def main():
         check_standard_input(s)
         check_simulation(s)
         check_names(s)
+        check_summary(s)
         check_interrupt(s)
     print("every source arrived as it was sent")
 

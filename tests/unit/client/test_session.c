@@ -1,5 +1,6 @@
 /* photon-send's session against the fake server: what it sends, and what it makes of a server that says no. */
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -143,6 +144,38 @@ static void real_speed_takes_its_time(void **state) {
     assert_true(stopped(t)->n_batches >= 2);
 }
 
+/* 2000 batches: with a pause after each one, it would be 20 s. */
+static void small_batches_keep_the_asked_rate(void **state) {
+    sending *t = *state;
+    t->options.real = true;
+    t->options.batch = 100;
+    listen_for(t);
+    send_all(t, simulation(t, false, 0.2, SEND_UNKNOWN), 0);
+    assert_true(t->report.seconds < 10);
+    assert_true(stopped(t)->n_batches >= 1900);
+}
+
+static bool take_slowly(fake_server *s, const Photon__ClientMessage *m) {
+    (void)s;
+    if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_BATCH)
+        fake_sleep_ms(50);
+    return false;
+}
+
+static void rate_that_the_server_does_not_take_is_told(void **state) {
+    sending *t = *state;
+    t->options.real = true;
+    t->options.batch = 10000;
+    t->base.server.hook = take_slowly;
+    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 65000;
+    listen_for(t);
+    send_all(t, simulation(t, false, 0.2, SEND_UNKNOWN), 0);
+    assert_non_null(strstr(t->errors.text, "the asked rate was not reached"));
+    assert_non_null(strstr(t->errors.text, "the link or the server took no more"));
+    assert_int_equal(t->report.durable, t->report.sent);
+    stopped(t);
+}
+
 static void many_attributes_follow_the_open(void **state) {
     sending *t = *state;
     send_fault fault;
@@ -171,6 +204,35 @@ static void no_server_is_no_connection(void **state) {
     send_all(t, recording(100), 2);
     assert_non_null(strstr(t->errors.text, "/nonexistent"));
     assert_int_equal(t->report.sent, 0);
+}
+
+static void say_nothing(fake_server *s) {
+    while (!s->stopping)
+        fake_sleep_ms(10);
+}
+
+/* Without --timeout it would be 10 s. */
+static void server_that_does_not_answer_is_given_up(void **state) {
+    sending *t = *state;
+    t->options.timeout_ms = 200;
+    t->base.server.raw = say_nothing;
+    listen_for(t);
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    send_all(t, recording(100), 2);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    assert_true(to.tv_sec - from.tv_sec < 8);
+    stopped(t);
+}
+
+static void names_are_told_without_control_characters(void **state) {
+    sending *t = *state;
+    t->options.run = "a\x1b[31m\n\xc2\x9b\xc3\xa4";
+    listen_for(t);
+    send_all(t, recording(100), 2);
+    assert_non_null(strstr(t->errors.text, "a\\x1b[31m\\x0a\\xc2\\x9b\xc3\xa4"));
+    assert_null(strchr(t->errors.text, 0x1b));
+    stopped(t);
 }
 
 static void bad_run_name_is_wrong_usage(void **state) {
@@ -271,8 +333,12 @@ int main(void) {
         TEST(profile_that_does_not_fit_is_refused),
         TEST(simulation_ends_by_its_duration),
         TEST(real_speed_takes_its_time),
+        TEST(small_batches_keep_the_asked_rate),
+        TEST(rate_that_the_server_does_not_take_is_told),
         TEST(many_attributes_follow_the_open),
         TEST(no_server_is_no_connection),
+        TEST(server_that_does_not_answer_is_given_up),
+        TEST(names_are_told_without_control_characters),
         TEST(bad_run_name_is_wrong_usage),
         TEST(lost_connection_tells_how_far_it_came),
         TEST(file_with_fewer_items_is_not_durable),

@@ -85,7 +85,7 @@ static int datadir_clear_new(pd_datadir *dir, unsigned dir_mode, pd_error *err) 
 }
 
 int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_error *err) {
-    *dir = (pd_datadir){.fd = -1, .lock_fd = -1};
+    *dir = (pd_datadir){.fd = -1, .lock_fd = -1, .dir_mode = dir_mode};
     dir->path = strdup(path);
     if (!dir->path)
         return pd_error_set(err, "out of memory");
@@ -119,6 +119,11 @@ int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES]
         snprintf(hex + 2 * i, 3, "%02x", id[i]);
     int n = snprintf(path, cap, "%s/" HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path, hex);
     return n > 0 && (size_t)n < cap ? 0 : -1;
+}
+
+void pd_datadir_keep_hidden(const pd_datadir *dir) {
+    if (mkdirat(dir->fd, HIDDEN_NAME, dir->dir_mode) == 0)
+        pd_log(PD_LOG_WARNING, "%s/" HIDDEN_NAME " was removed by another program: made anew", dir->path);
 }
 
 bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]) {

@@ -27,6 +27,7 @@ typedef struct pd_datadir {
     char *path; /* as configured, without a slash at its end */
     int fd;
     int lock_fd;
+    unsigned dir_mode;
     bool guarded; /* the lock is held; false where the file system has none */
 } pd_datadir;
 
@@ -41,6 +42,9 @@ void pd_datadir_close(pd_datadir *dir);
  * too long. */
 PD_MUST_USE int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES], char *path,
                                     size_t cap);
+
+/* Makes the folder for files in the making anew when somebody removed it. */
+void pd_datadir_keep_hidden(const pd_datadir *dir);
 
 /* Whether a file of a run of this name exists. `which` names it. */
 bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]);

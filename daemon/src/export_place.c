@@ -116,21 +116,44 @@ static bool place_probe_exchange(int fd) {
     return works;
 }
 
+/* Returns the descriptor; -1 with err. */
+static int place_open_exports(const pd_export_folder *folder, const pd_exporter_options *options,
+                              pd_error *err) {
+    int own = place_open_folder(folder->data_fd, PLACE_OWN_FOLDER, options, err);
+    if (own < 0)
+        return -1;
+    int fd = place_open_folder(own, PLACE_EXPORTS, options, err);
+    close(own);
+    return fd;
+}
+
 int pd_export_folder_open(pd_export_folder *folder, const pd_exporter_options *options, pd_error *err) {
     *folder = (pd_export_folder){.data_fd = -1, .exports_fd = -1};
     folder->data_fd = open(options->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder->data_fd < 0)
         return pd_error_set(err, "%s cannot be opened: %s", options->data_dir, strerror(errno));
-    int own = place_open_folder(folder->data_fd, PLACE_OWN_FOLDER, options, err);
-    if (own >= 0) {
-        folder->exports_fd = place_open_folder(own, PLACE_EXPORTS, options, err);
-        close(own);
-    }
+    folder->exports_fd = place_open_exports(folder, options, err);
     if (folder->exports_fd < 0 || place_clean(folder, err) != 0) {
         pd_export_folder_close(folder);
         return pd_error_prefix(err, "%s", options->data_dir);
     }
     folder->exchanges = !options->links && place_probe_exchange(folder->exports_fd);
+    return 0;
+}
+
+int pd_export_folder_renew(pd_export_folder *folder, const pd_exporter_options *options, pd_error *err) {
+    struct stat held, there;
+    if (fstat(folder->exports_fd, &held) == 0 &&
+        fstatat(folder->data_fd, PLACE_OWN_FOLDER "/" PLACE_EXPORTS, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+        return 0;
+    int fd = place_open_exports(folder, options, err);
+    if (fd < 0)
+        return -1;
+    close(folder->exports_fd);
+    folder->exports_fd = fd;
+    pd_log(PD_LOG_WARNING,
+           "the data folder's " PLACE_LINK_PREFIX " was removed by another program: made anew");
     return 0;
 }
 

@@ -18,6 +18,11 @@ typedef struct pd_export_folder {
  * links of its open runs into directories. Returns 0, or -1 with err. */
 PD_MUST_USE int pd_export_folder_open(pd_export_folder *folder, const pd_exporter_options *options,
                                       pd_error *err);
+
+/* Makes the hidden folder anew when somebody removed it or put another in its place. Returns 0, or -1 with
+ * err. */
+PD_MUST_USE int pd_export_folder_renew(pd_export_folder *folder, const pd_exporter_options *options,
+                                       pd_error *err);
 void pd_export_folder_close(pd_export_folder *folder);
 
 /* The hidden name of a generation of a run. */

@@ -125,6 +125,8 @@ static int exporter_sync_folders(pd_exporter *x, pd_error *err) {
 
 static int exporter_export(pd_exporter *x, pd_export_job *job) {
     char hidden[PD_EXPORT_HIDDEN_BYTES], retired[PD_EXPORT_HIDDEN_BYTES];
+    if (pd_export_folder_renew(&x->folder, &x->options, &job->error) != 0)
+        return -1;
     x->folder.generation++;
     pd_export_hidden_name(hidden, job->target->name, x->folder.generation);
     if (exporter_build(x, job, hidden) != 0 ||

@@ -1,6 +1,7 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,16 @@ static void file_warn(const pd_file *file) {
                "%s: the header is longer than a block: a widespread reader cannot open the file", file->path);
 }
 
+/* By its inode, which is not used again as long as the file is open. */
+static int file_identify(pd_file *file, pd_error *why) {
+    struct stat there;
+    if (lstat(file->path, &there) != 0)
+        return pd_error_set(why, "%s: it cannot be looked at: %s", file->path, strerror(errno));
+    file->device = there.st_dev;
+    file->inode = there.st_ino;
+    return 0;
+}
+
 /* Mode and group as configured, whatever the umask. */
 static int file_set_rights(const pd_file *file, unsigned mode, int64_t gid, pd_error *why) {
     if (chmod(file->path, mode) != 0)
@@ -95,11 +106,12 @@ int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *ope
     }
     file->dir = dir;
     int code = D7_ERR_ARG;
+    pd_datadir_keep_hidden(dir);
     if (pd_datadir_new_path(dir, open->id, file->path, sizeof file->path) != 0)
         pd_error_set(why, "%s: the path is too long", dir->path);
     else
         code = file_create_writer(file, open, mode, why);
-    if (code == 0 && file_set_rights(file, mode, gid, why) != 0) {
+    if (code == 0 && (file_set_rights(file, mode, gid, why) != 0 || file_identify(file, why) != 0)) {
         unlink(file->path);
         code = D7_ERR_IO;
     }
@@ -204,6 +216,22 @@ int pd_file_sync(pd_file *file) {
     d7_error err = {.text = ""};
     int code = d7_writer_sync_data(file->writer, &err);
     return code ? pd_file_fail(file, code, err.text) : 0;
+}
+
+int pd_file_check_name(pd_file *file) {
+    struct stat there;
+    pd_error why;
+    if (fstatat(file->dir->fd, strrchr(file->path, '/') + 1, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT)
+            pd_error_set(&why, "%s: the file was removed or renamed by another program", file->path);
+        else
+            pd_error_set(&why, "%s: the file cannot be looked at any more: %s", file->path, strerror(errno));
+        return pd_file_fail(file, D7_ERR_IO, why.text);
+    }
+    if (there.st_dev == file->device && there.st_ino == file->inode)
+        return 0;
+    pd_error_set(&why, "%s: the file was removed and replaced by another program", file->path);
+    return pd_file_fail(file, D7_ERR_IO, why.text);
 }
 
 int pd_file_close(pd_file *file, uint64_t sequence) {

@@ -3,7 +3,7 @@
  *
  * Functions that reach the disk return 0, D7_ERR_NOSPACE (nothing changed: try again), or another
  * D7_ERR_ code: the file has failed, and pd_file_failure() says why. Thread: the one that owns the file,
- * but for pd_file_sync(), which may run beside the others.
+ * but for pd_file_sync() and pd_file_check_name(), which may run beside the others.
  */
 #ifndef PD_FILE_H
 #define PD_FILE_H
@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "volume.h"
 
@@ -19,6 +20,8 @@ struct pd_file {
     const pd_datadir *dir;
     uint64_t oldest_unlisted; /* sequence of the oldest attributes that no Index entry holds; 0: none */
     bool closing; /* the last attribute is set; a full disk may have stopped the close after that */
+    dev_t device; /* with `inode`: which file it is, whatever has its name */
+    ino_t inode;
     atomic_uint_fast64_t written;
     atomic_bool failed;   /* set once, after `why` */
     pthread_mutex_t lock; /* guards `why` while it is set: writer and syncer may both fail */
@@ -48,6 +51,10 @@ int pd_file_attributes(pd_file *file, const pd_attributes_task *attributes);
 /* Hands everything to the system; *sequence is lowered to what that makes readable from the file. */
 int pd_file_flush(pd_file *file, uint64_t *sequence);
 int pd_file_sync(pd_file *file);
+
+/* Whether the name that the run was given is this file's still: nothing is safe in a file that was removed,
+ * renamed or replaced. */
+int pd_file_check_name(pd_file *file);
 int pd_file_close(pd_file *file, uint64_t sequence);
 
 bool pd_file_failed(const pd_file *file);

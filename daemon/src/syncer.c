@@ -32,13 +32,16 @@ static int syncer_open(pd_syncer *s, pd_open_task *open) {
 static int syncer_mark(pd_syncer *s, pd_mark_task *mark) {
     int code = pd_file_sync(mark->task.file);
     pd_count(code ? &s->disk->counters->sync_failures : &s->disk->counters->syncs, 1);
-    return code;
+    return code ? code : pd_file_check_name(mark->task.file);
 }
 
 static int syncer_close(pd_syncer *s, pd_close_task *close) {
     pd_file *file = close->task.file;
     uint64_t before = pd_file_written(file);
-    int code = pd_file_close(file, close->sequence);
+    int code = pd_file_check_name(file);
+    if (code)
+        return code;
+    code = pd_file_close(file, close->sequence);
     pd_count(&s->disk->counters->bytes_written, pd_file_written(file) - before);
     if (code == D7_ERR_NOSPACE && !pd_disk_met_full(s->disk, &s->disk->syncer, file->path))
         return pd_file_fail(file, code, "the disk is full and there is no time to wait for room");
@@ -49,7 +52,7 @@ static int syncer_close(pd_syncer *s, pd_close_task *close) {
     int failed = pd_datadir_sync(s->dir);
     if (failed)
         pd_log(PD_LOG_WARNING, "%s: the folder cannot be synced: %s", s->dir->path, strerror(-failed));
-    return 0;
+    return pd_file_check_name(file);
 }
 
 /* Returns false when the task has to wait for room. */

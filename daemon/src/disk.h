@@ -11,12 +11,12 @@
 /* One per thread, so that neither disturbs what the other says. */
 typedef struct pd_disk_wait {
     atomic_uint_fast64_t since_ns; /* waiting for the disk since then; 0: not */
-    atomic_bool full;              /* waiting for room */
 } pd_disk_wait;
 
 typedef struct pd_disk {
     pd_disk_wait writer;
     pd_disk_wait syncer;
+    atomic_uint n_full;              /* files that wait for room */
     atomic_bool give_up;             /* a full disk is a failure now */
     atomic_uint_fast64_t free_bytes; /* at the last look; UINT64_MAX: not known */
     pd_counters *counters;
@@ -27,10 +27,14 @@ enum { PD_DISK_RETRY_MS = 500 };
 void pd_disk_begin(pd_disk_wait *wait);
 void pd_disk_end(pd_disk_wait *wait);
 
-/* A write met a full disk: says so once, and whether it is to be tried again. */
-bool pd_disk_met_full(pd_disk *disk, pd_disk_wait *wait, const char *path);
+/* A write of a file met a full disk, with `free_bytes` left: says so when it is the first that waits, and
+ * whether it is to be tried again. `waits` belongs to the file and to nobody else. */
+bool pd_disk_met_full(pd_disk *disk, bool *waits, uint64_t free_bytes, const char *path);
 
-/* It went through: if the disk was full before, says that it goes on. */
-void pd_disk_has_room(pd_disk_wait *wait, const char *path);
+/* What the file waited with has been written whole: if no other waits, says that it goes on. */
+void pd_disk_has_room(pd_disk *disk, bool *waits, const char *path);
+
+/* The file waits no more, written or not. */
+void pd_disk_forget(pd_disk *disk, bool *waits);
 
 #endif

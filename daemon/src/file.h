@@ -22,6 +22,8 @@ struct pd_file {
     bool closing; /* the last attribute is set; a full disk may have stopped the close after that */
     dev_t device; /* with `inode`: which file it is, whatever has its name */
     ino_t inode;
+    bool waits;       /* for room on the disk; of the thread that owns the file */
+    uint64_t full_at; /* `written` when it last met a full disk */
     atomic_uint_fast64_t written;
     atomic_bool failed;   /* set once, after `why` */
     pthread_mutex_t lock; /* guards `why` while it is set: writer and syncer may both fail */

@@ -43,12 +43,13 @@ static int syncer_close(pd_syncer *s, pd_close_task *close) {
         return code;
     code = pd_file_close(file, close->sequence);
     pd_count(&s->disk->counters->bytes_written, pd_file_written(file) - before);
-    if (code == D7_ERR_NOSPACE && !pd_disk_met_full(s->disk, &s->disk->syncer, file->path))
+    if (code == D7_ERR_NOSPACE &&
+        !pd_disk_met_full(s->disk, &file->waits, pd_datadir_free_bytes(s->dir), file->path))
         return pd_file_fail(file, code, "the disk is full and there is no time to wait for room");
     if (code)
         return code;
     pd_count(&s->disk->counters->syncs, SYNCER_SYNCS_OF_CLOSE);
-    pd_disk_has_room(&s->disk->syncer, file->path);
+    pd_disk_has_room(s->disk, &file->waits, file->path);
     int failed = pd_datadir_sync(s->dir);
     if (failed)
         pd_log(PD_LOG_WARNING, "%s: the folder cannot be synced: %s", s->dir->path, strerror(-failed));

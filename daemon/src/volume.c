@@ -28,14 +28,17 @@ static void volume_back(pd_volume *v, pd_task *task, int code) {
     pd_inbox_post(v->inbox, &task->event);
 }
 
-/* A write came back with `code`. Returns true when it is to be tried again, after a while. */
-static bool volume_waits_for_room(pd_volume *v, pd_file *file, int code) {
+/* A write came back with `code`; `whole`: nothing is left in libd7's buffer when it went well. Returns true
+ * when it is to be tried again, after a while. A page that only went into the buffer, because a part of that
+ * found the last room on the disk, does not show that there is room: something must have been written. */
+static bool volume_waits_for_room(pd_volume *v, pd_file *file, int code, bool whole) {
     if (code != D7_ERR_NOSPACE) {
-        if (code == 0)
-            pd_disk_has_room(&v->disk.writer, file->path);
+        if (code == 0 && (whole || pd_file_written(file) > file->full_at))
+            pd_disk_has_room(&v->disk, &file->waits, file->path);
         return false;
     }
-    if (!pd_disk_met_full(&v->disk, &v->disk.writer, file->path)) {
+    file->full_at = pd_file_written(file);
+    if (!pd_disk_met_full(&v->disk, &file->waits, pd_datadir_free_bytes(&v->dir), file->path)) {
         pd_file_fail(file, code, "the disk is full and there is no time to wait for room");
         return false;
     }
@@ -48,7 +51,7 @@ static int volume_page(pd_volume *v, const pd_page_task *page) {
     int code;
     do
         code = pd_file_page(file, page);
-    while (volume_waits_for_room(v, file, code));
+    while (volume_waits_for_room(v, file, code, false));
     pd_count(&v->counters->pages_written, code == 0);
     return code;
 }
@@ -57,7 +60,7 @@ static int volume_flush(pd_volume *v, pd_file *file, uint64_t *sequence) {
     int code;
     do
         code = pd_file_flush(file, sequence);
-    while (volume_waits_for_room(v, file, code));
+    while (volume_waits_for_room(v, file, code, true));
     return code;
 }
 
@@ -99,6 +102,7 @@ static void volume_do(pd_volume *v, pd_task *task) {
     }
     pd_file *file = task->file;
     if (task->kind == PD_TASK_DROP) {
+        pd_disk_forget(&v->disk, &file->waits);
         pd_file_free(file);
         volume_back(v, task, 0);
         return;
@@ -200,8 +204,7 @@ pd_volume_state pd_volume_look(const pd_volume *v) {
     uint64_t writer = volume_waits_since(&v->disk.writer);
     uint64_t syncer = volume_waits_since(&v->disk.syncer);
     return (pd_volume_state){
-        .full = atomic_load_explicit(&v->disk.writer.full, memory_order_relaxed) ||
-                atomic_load_explicit(&v->disk.syncer.full, memory_order_relaxed),
+        .full = atomic_load_explicit(&v->disk.n_full, memory_order_relaxed) > 0,
         .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
         .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
     };

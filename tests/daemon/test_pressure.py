@@ -216,6 +216,8 @@ def a_full_disk_is_a_pause():
 
         wait_for(stands_still)  # after the last corners of the disk were filled
         assert c.acks[run.run].received < len(sent)
+        assert daemon.status()["disk"]["free_bytes"] < 65536, daemon.status()["disk"]
+        assert daemon.log().count("the disk is full") == 1 and "room on the disk again" not in daemon.log(), daemon.log()
         disk.grow(60)
         freed = time.monotonic()
         sender.join()
@@ -223,7 +225,9 @@ def a_full_disk_is_a_pause():
         assert time.monotonic() - freed < 5
         assert c.close(run).last_sequence == len(sent)
         assert wait_for(lambda: daemon.status()["health"] == "ok")
-        assert daemon.status()["counters"]["disk_full"] >= 1
+        assert daemon.status()["counters"]["disk_full"] == 1
+        assert daemon.log().count("the disk is full") == 1, daemon.log()
+        assert daemon.log().count("room on the disk again") == 1, daemon.log()
         stored.File(daemon.path("patient.photons")).expect(stored.joined(sent))
 
 

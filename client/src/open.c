@@ -84,6 +84,11 @@ static int open_fill_datasets(Photon__Open *open, const photon_client_run_option
     return 0;
 }
 
+static bool open_knows_time_base(const photon_client_time_base *t) {
+    return t->tick_ps_denominator || t->tick_ps_numerator || t->counter_bits || t->start_utc_ns ||
+           t->start_uncertainty_ns || t->laser_period_ps != 0;
+}
+
 static void open_fill_time_base(Photon__TimeBase *to, const photon_client_time_base *from) {
     photon__time_base__init(to);
     to->tick_ps_numerator = from->tick_ps_numerator;
@@ -115,7 +120,7 @@ static int open_send(photon_client_run *run, const photon_client_run_options *o,
     client_attributes attributes = {NULL, NULL};
     open_fill(&open, run, o);
     open_fill_time_base(&time_base, &o->time_base);
-    open.time_base = &time_base;
+    open.time_base = open_knows_time_base(&o->time_base) ? &time_base : NULL;
     summary.enabled = (Photon__Switch)o->summaries;
     summary.pixels = o->summary_pixels;
     summary.export_interval_ms = o->export_interval_ms;

@@ -241,7 +241,14 @@ static int folder_manifest(send_source *s, const char *path, send_fault *fault) 
     json_error_t error;
     if (snprintf(whole, sizeof whole, "%s/manifest.json", path) >= (int)sizeof whole)
         return send_refuse(fault, "%s: the path is too long", path);
-    json_t *manifest = json_load_file(whole, 0, &error);
+    FILE *file = fopen(whole, "re");
+    if (!file && errno == ENOENT)
+        return send_refuse(fault, "%s is missing: a folder of columns needs one, if only with {} in it",
+                           whole);
+    if (!file)
+        return send_refuse(fault, "%s: %s", whole, strerror(errno));
+    json_t *manifest = json_loadf(file, 0, &error);
+    fclose(file);
     if (!manifest)
         return send_refuse(fault, "%s: %s (line %d)", whole, error.text, error.line);
     int rc = json_is_object(manifest) ? 0 : send_refuse(fault, "%s: not a JSON object", whole);
@@ -269,8 +276,8 @@ static int folder_open(send_source *s, void *own, const void *arguments, uint64_
 
 send_source *send_open_folder(const char *path, const send_column_name *named, size_t n_named, uint64_t count,
                               send_fault *fault) {
-    static const send_stored_kind kind = {sizeof(folder), folder_open, folder_fetch, folder_close,
-                                          FOLDER_EVENTS_AT_ONCE};
+    static const send_stored_kind kind = {sizeof(folder), folder_open,  folder_fetch,
+                                          NULL,           folder_close, FOLDER_EVENTS_AT_ONCE};
     folder_arguments arguments = {path, named, n_named};
     return send_stored_open(&kind, &arguments, path, count, fault);
 }

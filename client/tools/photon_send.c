@@ -30,9 +30,12 @@ static send_source *main_source(const send_options *o, send_fault *fault) {
 
 /* Those of the command line come last, so that they count. */
 static int main_attributes(const send_options *o, send_source *source, send_fault *fault) {
-    for (size_t i = 0; i < o->n_attributes; i++)
+    for (size_t i = 0; i < o->n_attributes; i++) {
+        if (strcmp(o->attributes[i].key, "/photons/TimerFrequency") == 0)
+            source->recorded.laser_period_ps = 0;
         if (send_add_attribute(source, o->attributes[i].key, o->attributes[i].value, fault) != 0)
             return -1;
+    }
     send_settle_time(source);
     return 0;
 }

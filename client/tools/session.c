@@ -315,9 +315,12 @@ static void session_source_fault(session *s, const send_fault *fault) {
     unsigned long long sent = s->report->sent, all = s->source->n_events;
     if (s->source->n_events == SEND_UNKNOWN)
         snprintf(text, sizeof text, "%.300s; kept: the first %llu %s", fault->text, sent, s->source->unit);
+    else if (sent < all)
+        snprintf(text, sizeof text, "%.300s; kept: the first %llu of %llu %s, not sent: the last %llu",
+                 fault->text, sent, all, s->source->unit, all - sent);
     else
-        snprintf(text, sizeof text, "%.300s; kept: the first %llu of %llu %s, not sent: the %llu after them",
-                 fault->text, sent, all, s->source->unit, all > sent ? all - sent : 0);
+        snprintf(text, sizeof text, "%.300s; kept: all %llu %s, but not all of the other datasets",
+                 fault->text, all, s->source->unit);
     session_fault(s, "", text);
 }
 

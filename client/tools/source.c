@@ -154,22 +154,32 @@ static double source_number(const send_source *s, const char *key) {
     return 0;
 }
 
+static void source_settle_tick(send_source *s, double frequency) {
+    photon_client_time_base *base = &s->time_base;
+    size_t stamp = send_find_role(s, PHOTON_CLIENT_ROLE_TIME_STAMP);
+    if (s->recorded.tick_ps_denominator) {
+        base->tick_ps_numerator = s->recorded.tick_ps_numerator;
+        base->tick_ps_denominator = s->recorded.tick_ps_denominator;
+        base->counter_bits = s->recorded.counter_bits;
+    } else if (stamp == SEND_DATASETS_MAX) {
+        return;
+    } else if (s->datasets[stamp].unit && strcmp(s->datasets[stamp].unit, "ps") == 0) {
+        base->tick_ps_numerator = base->tick_ps_denominator = 1;
+    } else if (frequency >= 1 && frequency < 1e12) {
+        base->tick_ps_numerator = UINT64_C(1000000000000);
+        base->tick_ps_denominator = (uint64_t)(frequency + 0.5);
+    }
+}
+
 /* TimerFrequency counts laser pulses: its period is the laser's, and the tick of /photons/aat. Stamps of tags are in
- * picoseconds. */
+ * picoseconds. What a recorder has told counts more. */
 void send_settle_time(send_source *s) {
     double frequency = source_number(s, "/photons/TimerFrequency");
-    size_t stamp = send_find_role(s, PHOTON_CLIENT_ROLE_TIME_STAMP);
-    if (frequency > 0 && isfinite(frequency))
+    if (s->recorded.laser_period_ps > 0)
+        s->time_base.laser_period_ps = s->recorded.laser_period_ps;
+    else if (frequency > 0 && isfinite(frequency))
         s->time_base.laser_period_ps = 1e12 / frequency;
-    if (stamp == SEND_DATASETS_MAX)
-        return;
-    bool ps = s->datasets[stamp].unit && strcmp(s->datasets[stamp].unit, "ps") == 0;
-    if (ps) {
-        s->time_base.tick_ps_numerator = s->time_base.tick_ps_denominator = 1;
-    } else if (frequency >= 1 && frequency < 1e12) {
-        s->time_base.tick_ps_numerator = UINT64_C(1000000000000);
-        s->time_base.tick_ps_denominator = (uint64_t)(frequency + 0.5);
-    }
+    source_settle_tick(s, frequency);
 }
 
 int send_type_of_ending(const char *ending) {

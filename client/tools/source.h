@@ -44,6 +44,7 @@ struct send_source {
     uint64_t n_events;  /* to be expected, for the progress bar; SEND_UNKNOWN: it ends when it ends */
     bool timed;         /* it knows when its events happened */
     photon_client_time_base time_base;
+    photon_client_time_base recorded;    /* tick and laser period that a recorder has told; zeros: none */
     photon_client_attribute *attributes; /* [n_attributes] keys and values owned by the source */
     size_t n_attributes;
 

@@ -2,19 +2,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "split.h"
 
 #define NS_PER_MS 1000000
 
 /* Items of the other groups in a chunk, at most. */
-enum { STORED_OTHERS_AT_ONCE = 65536 };
+enum { STORED_OTHERS_AT_ONCE = 65536, STORED_LOOK_ITEMS = 256 /* less than a page */ };
 
 typedef struct send_stored {
     const send_stored_kind *kind;
     void *own;
     uint64_t lengths[SEND_DATASETS_MAX]; /* by group */
     uint64_t done[SEND_DATASETS_MAX];    /* by group */
+    uint64_t at_once;                    /* items in a chunk, at most: less and less before damage */
     bool cut;                            /* fewer events than there are: the ms index ends with them */
 } send_stored;
 
@@ -24,6 +26,10 @@ static uint64_t stored_least(uint64_t a, uint64_t b) {
 
 static uint64_t stored_left(const send_stored *t, size_t group) {
     return t->lengths[group] - t->done[group];
+}
+
+static uint64_t stored_others_at_once(const send_stored *t) {
+    return stored_least(t->at_once, STORED_OTHERS_AT_ONCE);
 }
 
 /* ---- which events have happened */
@@ -84,18 +90,15 @@ static int stored_due(const send_source *s, send_stored *t, int64_t until_ns, ui
 static int stored_index(const send_source *s, send_stored *t, size_t ms, uint64_t events_then, uint64_t *n,
                         send_fault *fault) {
     size_t g = s->group_of[ms];
-    uint64_t most = stored_least(stored_left(t, g), STORED_OTHERS_AT_ONCE);
+    uint64_t most = stored_least(stored_left(t, g), stored_others_at_once(t));
     *n = 0;
     if (most == 0)
         return 0;
     const uint64_t *items = t->kind->fetch(t->own, ms, t->done[g], (size_t)most, fault);
     if (!items)
         return -1;
-    bool all = events_then == t->lengths[s->event_group];
-    if (!all || t->cut)
+    if (events_then != t->lengths[s->event_group] || t->cut)
         most = client__items_below(items, most, events_then);
-    if (all && t->cut && most == 0)
-        t->lengths[g] = t->done[g]; /* the others point past the last event that is taken */
     *n = most;
     return 0;
 }
@@ -105,13 +108,13 @@ static uint64_t stored_part(const send_source *s, const send_stored *t, size_t g
     uint64_t events = t->lengths[s->event_group], to = t->lengths[g];
     if (events_then < events)
         to = stored_least(to, (uint64_t)((double)to * ((double)events_then / (double)events)));
-    return to > t->done[g] ? stored_least(to - t->done[g], STORED_OTHERS_AT_ONCE) : 0;
+    return to > t->done[g] ? stored_least(to - t->done[g], stored_others_at_once(t)) : 0;
 }
 
 static int stored_counts(const send_source *s, send_stored *t, const send_want *want, uint64_t *counts,
                          send_fault *fault) {
     size_t ms = send_find_role(s, PHOTON_CLIENT_ROLE_MS_INDEX), e = s->event_group;
-    uint64_t n = stored_least(stored_least(want->events, t->kind->events_at_once), stored_left(t, e));
+    uint64_t n = stored_least(stored_least(want->events, t->at_once), stored_left(t, e));
     if (stored_due(s, t, want->until_ns, &n, fault) != 0)
         return -1;
     for (size_t g = 0; g < s->n_groups; g++)
@@ -128,7 +131,7 @@ static bool stored_ended(const send_source *s, const send_stored *t) {
     return true;
 }
 
-static int stored_next(send_source *s, const send_want *want, send_chunk *chunk, send_fault *fault) {
+static int stored_take(send_source *s, const send_want *want, send_chunk *chunk, send_fault *fault) {
     send_stored *t = s->own;
     if (stored_counts(s, t, want, chunk->counts, fault) != 0)
         return -1;
@@ -146,6 +149,15 @@ static int stored_next(send_source *s, const send_want *want, send_chunk *chunk,
     for (size_t g = 0; g < s->n_groups; g++)
         t->done[g] += chunk->counts[g];
     return 1;
+}
+
+/* Before damage the pieces become smaller, so that what is sound goes up to the last item. */
+static int stored_next(send_source *s, const send_want *want, send_chunk *chunk, send_fault *fault) {
+    send_stored *t = s->own;
+    int rc;
+    while ((rc = stored_take(s, want, chunk, fault)) < 0 && t->at_once > 1)
+        t->at_once /= 2;
+    return rc;
 }
 
 static void stored_free(send_source *s) {
@@ -192,6 +204,39 @@ static bool stored_is_timed(const send_source *s) {
            s->group_of[stamp] == s->event_group;
 }
 
+/* The items of the ms index that point at events that are taken; no page past them is looked at. */
+static int stored_cut_index(const send_source *s, send_stored *t, size_t ms, send_fault *fault) {
+    size_t g = s->group_of[ms];
+    uint64_t events = t->lengths[s->event_group], from = 0, below = STORED_LOOK_ITEMS;
+    while (from < t->lengths[g] && below == STORED_LOOK_ITEMS) {
+        uint64_t n = stored_least(t->lengths[g] - from, STORED_LOOK_ITEMS);
+        const uint64_t *items = t->kind->fetch(t->own, ms, from, (size_t)n, fault);
+        if (!items)
+            return -1;
+        below = client__items_below(items, n, events);
+        from += below;
+    }
+    t->lengths[g] = from;
+    return 0;
+}
+
+/* Nothing is fetched past what is asked for. What can be found out without reading twice is found out here: the
+ * beginning of each dataset, which is kept for the first chunk. */
+static int stored_look(const send_source *s, send_stored *t, send_fault *fault) {
+    size_t ms = send_find_role(s, PHOTON_CLIENT_ROLE_MS_INDEX);
+    if (t->cut && ms != SEND_DATASETS_MAX && s->group_of[ms] != s->event_group &&
+        stored_cut_index(s, t, ms, fault) != 0)
+        return -1;
+    for (size_t i = 0; i < s->n_datasets; i++) {
+        uint64_t length = t->lengths[s->group_of[i]];
+        if (t->kind->ask && t->kind->ask(t->own, i, length, fault) != 0)
+            return -1;
+        if (length && !t->kind->fetch(t->own, i, 0, (size_t)stored_least(length, t->at_once), fault))
+            return -1;
+    }
+    return 0;
+}
+
 /* The datasets and their lengths are known. */
 static int stored_settle(send_source *s, const uint64_t *lengths, uint64_t count, const char *what,
                          send_fault *fault) {
@@ -208,7 +253,13 @@ static int stored_settle(send_source *s, const uint64_t *lengths, uint64_t count
     t->lengths[e] = stored_least(t->lengths[e], count);
     s->n_events = t->lengths[e];
     s->timed = stored_is_timed(s);
-    return 0;
+    t->at_once = t->kind->events_at_once;
+    if (stored_look(s, t, fault) == 0)
+        return 0;
+    size_t told = strlen(fault->text);
+    snprintf(fault->text + told, sizeof fault->text - told,
+             "; nothing was sent: --count can ask for what is before");
+    return -1;
 }
 
 send_source *send_stored_open(const send_stored_kind *kind, const void *arguments, const char *what,

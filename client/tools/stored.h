@@ -12,6 +12,9 @@ typedef struct send_stored_kind {
     /* Gives items [from, from + n) of a dataset, in host byte order, until the next fetch from the same dataset. NULL
      * and a fault when they cannot be read. */
     const void *(*fetch)(void *own, size_t dataset, uint64_t from, size_t n, send_fault *fault);
+    /* Only the first `items` items of a dataset will be fetched. Returns 0; -1 and a fault when some of them are known
+     * to be damaged. NULL where nothing is known. */
+    int (*ask)(void *own, size_t dataset, uint64_t items, send_fault *fault);
     /* Also after an open() that failed. */
     void (*close)(void *own);
     uint64_t events_at_once; /* in a chunk, at most */

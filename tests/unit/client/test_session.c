@@ -196,7 +196,42 @@ static void many_attributes_follow_the_open(void **state) {
     assert_string_equal(got->last_key, "k19");
 }
 
+static bool wants_no_time_base(fake_server *s, const Photon__ClientMessage *m) {
+    if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_OPEN && m->open->time_base)
+        fake_complain(s, "a time base is told though nothing is known");
+    return false;
+}
+
+static send_source *piped(const char *text) {
+    int ends[2];
+    send_fault fault;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
+    close(ends[1]);
+    return send_open_stream(ends[0], "x:u16", SEND_UNKNOWN, &fault);
+}
+
+static void unknown_time_base_is_not_told(void **state) {
+    sending *t = *state;
+    t->base.server.hook = wants_no_time_base;
+    listen_for(t);
+    send_all(t, piped("abcd"), 0);
+    assert_int_equal(t->report.sent, 2);
+    stopped(t);
+}
+
 /* ---- what goes wrong */
+
+static void source_that_fails_keeps_what_was_sent(void **state) {
+    sending *t = *state;
+    listen_for(t);
+    t->options.batch = 2;
+    send_all(t, piped("abcdefghi"), 1);
+    assert_non_null(strstr(t->errors.text, "within a record"));
+    assert_non_null(strstr(t->errors.text, "kept: the first 4 "));
+    assert_int_equal(t->report.durable, 4);
+    assert_true(stopped(t)->closed);
+}
 
 static void no_server_is_no_connection(void **state) {
     sending *t = *state;
@@ -336,6 +371,8 @@ int main(void) {
         TEST(small_batches_keep_the_asked_rate),
         TEST(rate_that_the_server_does_not_take_is_told),
         TEST(many_attributes_follow_the_open),
+        TEST(unknown_time_base_is_not_told),
+        TEST(source_that_fails_keeps_what_was_sent),
         TEST(no_server_is_no_connection),
         TEST(server_that_does_not_answer_is_given_up),
         TEST(names_are_told_without_control_characters),

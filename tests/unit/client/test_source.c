@@ -223,7 +223,7 @@ static void folders_that_cannot_be_sent_say_why(void **state) {
     folder_fault("/nonexistent", NULL, 0, SEND_UNKNOWN, "No such file");
     folder_fault(f->path, NULL, 0, SEND_UNKNOWN, "no columns");
     put_file(f->path, "x.u16", three, 6);
-    folder_fault(f->path, NULL, 0, SEND_UNKNOWN, "manifest.json");
+    folder_fault(f->path, NULL, 0, SEND_UNKNOWN, "manifest.json is missing");
     put_text(f->path, "manifest.json", "{\"tac_bits\": \"12\"}");
     folder_fault(f->path, NULL, 0, SEND_UNKNOWN, "tac_bits is not a number");
     put_text(f->path, "manifest.json", "[");
@@ -332,6 +332,12 @@ static void write_photons(const char *path, uint64_t n, bool whole) {
     assert_int_equal(d7_writer_set_attribute(w, "/photons/TimerFrequency", "20000000", &err), 0);
     assert_int_equal(d7_writer_set_attribute(w, "Comment", "gr\xc3\xbc\xc3\x9f", &err), 0);
     assert_int_equal(d7_writer_set_attribute(w, "photond.run", "0123", &err), 0);
+    assert_int_equal(d7_writer_set_attribute(w, "photond.time_base",
+                                             "{\"tick_ps_numerator\": 250, \"tick_ps_denominator\": 3, "
+                                             "\"counter_bits\": 40, \"start_utc_ns\": 5, "
+                                             "\"laser_period_ps\": 49999.5}",
+                                             &err),
+                     0);
     assert_int_equal(whole ? d7_writer_close(w, &err) : d7_writer_flush(w, &err), 0);
     d7_writer_free(w);
 }
@@ -352,7 +358,12 @@ static void photons_file_is_read_whole_and_in_any_pieces(void **state) {
         assert_string_equal(s->datasets[4].group, "/other");
         assert_string_equal(attribute(s, "Comment"), "gr\xc3\xbc\xc3\x9f");
         assert_string_equal(attribute(s, "photond.run"), "(none)");
-        assert_true(fabs(s->time_base.laser_period_ps - 50000) < 1e-6);
+        assert_string_equal(attribute(s, "photond.time_base"), "(none)");
+        assert_true(fabs(s->time_base.laser_period_ps - 49999.5) < 1e-6);
+        assert_int_equal(s->time_base.tick_ps_numerator, 250);
+        assert_int_equal(s->time_base.tick_ps_denominator, 3);
+        assert_int_equal(s->time_base.counter_bits, 40);
+        assert_int_equal(s->time_base.start_utc_ns, 0);
         gathered g = gather(s, sizes[k]);
         assert_int_equal(g.items[0], 300000);
         assert_int_equal(g.items[1], 3000);
@@ -384,6 +395,86 @@ static void cut_photons_file_is_sent_as_far_as_all_columns_reach(void **state) {
     gathered g = gather(part, 1000);
     assert_int_equal(g.items[0], 8192);
     release(&g, part);
+}
+
+static void damage_past_the_count_does_not_matter(void **state) {
+    (void)state;
+    static const char path[] = TEST_FIXTURES "/d7/bad_varints.photons";
+    send_fault fault;
+    send_source *s = send_open_photons(path, 24576, &fault);
+    if (!s)
+        fail_msg("%s", fault.text);
+    gathered g = gather(s, 1 << 20);
+    assert_int_equal(g.items[s->event_group], 24576);
+    release(&g, s);
+    assert_null(send_open_photons(path, 24577, &fault));
+    assert_non_null(strstr(fault.text, "nothing was sent"));
+    assert_null(send_open_photons(path, SEND_UNKNOWN, &fault));
+}
+
+/* Spoils the page that holds an item. Returns its first item. */
+static uint64_t spoil_page(const char *path, uint32_t dataset, uint64_t item) {
+    d7_reader *r;
+    d7_error err;
+    d7_page_info info;
+    uint64_t page;
+    assert_int_equal(d7_reader_open(&r, path, NULL, &err), 0);
+    assert_int_equal(d7_reader_find_page(r, dataset, item, &page), 0);
+    assert_int_equal(d7_reader_page(r, dataset, page, &info), 0);
+    d7_reader_free(r);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)info.offset, SEEK_SET), 0);
+    assert_int_equal(fwrite("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 1, 12, f), 12);
+    assert_int_equal(fclose(f), 0);
+    return info.first_item;
+}
+
+static void everything_before_damage_is_given(void **state) {
+    const folder *f = *state;
+    char path[128];
+    send_chunk chunk;
+    send_fault fault;
+    send_want want = {UINT64_MAX, SEND_NO_TIME};
+    snprintf(path, sizeof path, "%s/spoilt.photons", f->path);
+    write_photons(path, 300000, true);
+    uint64_t first = spoil_page(path, 1, 200000);
+    assert_in_range(first, 131073, 200000);
+    send_source *s = send_open_photons(path, SEND_UNKNOWN, &fault);
+    assert_non_null(s);
+    gathered g = {.chunks = 0};
+    int rc;
+    while ((rc = s->next(s, &want, &chunk, &fault)) > 0)
+        gather_chunk(&g, s, &chunk);
+    assert_int_equal(rc, -1);
+    assert_non_null(strstr(fault.text, "/photons/y"));
+    assert_int_equal(g.items[0], first);
+    assert_int_equal(g.items[1], (first + 99) / 100);
+    assert_int_equal(bytes_load16(g.data[1] + 2 * (first - 1)), (uint16_t)((first - 1) * 7));
+    assert_true(g.chunks < 100);
+    release(&g, s);
+    s = send_open_photons(path, first, &fault);
+    assert_non_null(s);
+    g = gather(s, 1 << 20);
+    assert_int_equal(g.items[0], first);
+    release(&g, s);
+}
+
+static void damaged_index_of_milliseconds_is_read_as_far_as_asked(void **state) {
+    const folder *f = *state;
+    char path[128];
+    send_fault fault;
+    snprintf(path, sizeof path, "%s/spoilt.photons", f->path);
+    write_photons(path, 600000, true);
+    uint64_t first = spoil_page(path, 3, 3000);
+    assert_true(first > 10);
+    send_source *s = send_open_photons(path, (first - 10) * 100, &fault);
+    if (!s)
+        fail_msg("%s", fault.text);
+    gathered g = gather(s, 1 << 20);
+    assert_int_equal(g.items[1], first - 10);
+    release(&g, s);
+    assert_null(send_open_photons(path, SEND_UNKNOWN, &fault));
 }
 
 static void files_that_are_none_say_so(void **state) {
@@ -697,6 +788,9 @@ int main(void) {
         IN_FOLDER(empty_recording_is_a_source_too),
         IN_FOLDER(photons_file_is_read_whole_and_in_any_pieces),
         IN_FOLDER(cut_photons_file_is_sent_as_far_as_all_columns_reach),
+        cmocka_unit_test(damage_past_the_count_does_not_matter),
+        IN_FOLDER(everything_before_damage_is_given),
+        IN_FOLDER(damaged_index_of_milliseconds_is_read_as_far_as_asked),
         IN_FOLDER(files_that_are_none_say_so),
         cmocka_unit_test(records_become_columns),
         cmocka_unit_test(torn_record_and_bad_layouts_are_errors),

@@ -195,8 +195,15 @@ void pd_run_close(pd_run *run, const char *reason) {
     pd_run__flush(run);
 }
 
+static double run_resume_seconds(const pd_run *run) {
+    return (double)run->engine->config->resume_timeout_ms / 1e3;
+}
+
 static void run_resume_over(uv_timer_t *timer) {
-    pd_run_close(timer->data, "its producer did not come back");
+    pd_run *run = timer->data;
+    pd_log(PD_LOG_WARNING, "run %s: it is closed: its producer did not come back within %g s", run->name,
+           run_resume_seconds(run));
+    pd_run_close(run, "its producer did not come back");
 }
 
 void pd_run_attach(pd_run *run, const pd_run_events *events, void *user) {
@@ -210,6 +217,8 @@ void pd_run_detach(pd_run *run) {
     run->events_user = NULL;
     if (run->state != PD_RUN_OPENING && run->state != PD_RUN_RUNNING)
         return;
+    pd_log(PD_LOG_WARNING, "run %s: its producer is gone; waiting %g s for it", run->name,
+           run_resume_seconds(run));
     uv_timer_start(&run->resume_timer, run_resume_over, run->engine->config->resume_timeout_ms, 0);
 }
 

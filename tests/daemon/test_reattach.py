@@ -125,7 +125,9 @@ def nobody_comes_back(daemon):
     c.wait_ack(run, received=1)
     c.drop()
     wait_for(lambda: state_of(daemon, "gone") == "detached")
+    assert daemon.log().count(" warning run gone: its producer is gone; waiting 1 s for it") == 1, daemon.log()
     wait_for(lambda: state_of(daemon, "gone") is None)
+    assert daemon.log().count(" warning run gone: it is closed: its producer did not come back within 1 s") == 1
     file = stored.File(daemon.path("gone.photons"))
     file.expect(stored.joined([sent]))
     assert file.attributes["photond.producer"] == "gone" and file.attributes["photond.part"] == "0", file.attributes

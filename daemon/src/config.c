@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +303,23 @@ int pd_config_check(const pd_config *c, pd_error *err) {
                             "heartbeat_ms (%" PRIu64 " ms) is not less than idle_timeout_s (%" PRIu64
                             " ms): idle clients would be disconnected between two heartbeats",
                             c->heartbeat_ms, c->idle_timeout_ms);
+    if (c->listen.n == 0)
+        return pd_error_set(err, "listen is empty: no instrument could connect");
     if (c->export_codec == PD_CODEC_GZIP && c->export_level > 9)
         return pd_error_set(err, "export_level (%d) is more than 9, the highest of gzip", c->export_level);
+    return 0;
+}
+
+int pd_config_gid(const pd_config *config, int64_t *gid, pd_error *err) {
+    *gid = -1;
+    if (!*config->group)
+        return 0;
+    errno = 0;
+    const struct group *group = getgrnam(config->group);
+    if (!group)
+        return pd_error_set(err, "group %s: %s", config->group,
+                            errno ? strerror(errno) : "there is no such group");
+    *gid = (int64_t)group->gr_gid;
     return 0;
 }
 

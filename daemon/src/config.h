@@ -106,8 +106,11 @@ PD_MUST_USE int pd_config_parse(pd_config *config, const char *name, const char 
 PD_MUST_USE int pd_config_set(pd_config *config, const char *option, const char *text, bool first,
                               pd_error *err);
 
-/* What the keys say together: limits that contradict each other. Called by pd_config_from_args. */
+/* What the keys say together: limits that contradict each other, nowhere to listen. Called by pd_config_from_args. */
 PD_MUST_USE int pd_config_check(const pd_config *config, pd_error *err);
+
+/* The number of the configured group; -1 when none is. Returns 0; -1 with err: this machine does not know it. */
+PD_MUST_USE int pd_config_gid(const pd_config *config, int64_t *gid, pd_error *err);
 
 /* The whole configuration as JSON that pd_config_parse reads to the same. Returns 0, or -1 when the
  * stream failed or memory ran out. */

@@ -172,7 +172,8 @@ static int args_build(pd_config *config, args_plan plan, int argc, char **argv, 
     if (pd_config_init(config, err) != 0 || (file && pd_config_read(config, file, err) != 0) ||
         args_set_keys(config, argc, argv, err) != 0)
         return -1;
-    if (pd_config_check(config, err) != 0)
+    int64_t gid;
+    if (pd_config_check(config, err) != 0 || (plan[ARGS_CHECK] && pd_config_gid(config, &gid, err) != 0))
         return file ? pd_error_prefix(err, "%s", file) : -1;
     if (config->encoder_threads == 0 && !plan[ARGS_PRINT]) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);

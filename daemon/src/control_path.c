@@ -35,8 +35,12 @@ int pd_control_path(const char *address, char *path, size_t cap, pd_error *err) 
     if (strcmp(address, "auto") == 0)
         return pd_control_auto_path(path, cap, err);
     wire_address parsed;
-    char why[160] = "control goes over Unix sockets only";
-    if (wire_address_parse(address, &parsed, why, sizeof why) != 0 || parsed.kind != WIRE_ADDRESS_UNIX)
+    char why[160];
+    if (strncmp(address, "unix:", 5) != 0)
+        snprintf(why, sizeof why, "control goes over Unix sockets only");
+    else if (wire_address_parse(address, &parsed, why, sizeof why) == 0)
+        why[0] = '\0';
+    if (why[0])
         return pd_error_set(err, "\"%.200s\": %s (unix:PATH, auto or none)", address, why);
     if (strlen(parsed.path) >= cap)
         return pd_error_set(err, "\"%.200s\" is too long", address);

@@ -1,21 +1,6 @@
 #include "engine.h"
 
-#include <errno.h>
-#include <grp.h>
 #include <string.h>
-
-static int engine_group(pd_engine *engine, pd_error *err) {
-    engine->gid = -1;
-    if (!*engine->config->group)
-        return 0;
-    errno = 0;
-    const struct group *group = getgrnam(engine->config->group);
-    if (!group)
-        return pd_error_set(err, "group %s: %s", engine->config->group,
-                            errno ? strerror(errno) : "there is no such group");
-    engine->gid = (int64_t)group->gr_gid;
-    return 0;
-}
 
 static int engine_start_volume(pd_engine *engine, pd_error *err) {
     return pd_volume_start(&engine->volume,
@@ -40,7 +25,7 @@ int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config,
     engine->loop = loop;
     engine->config = config;
     pd_budget_init(&engine->receive, config->receive_bytes, config->message_bytes);
-    if (engine_group(engine, err) != 0)
+    if (pd_config_gid(config, &engine->gid, err) != 0)
         return -1;
     int failed = pd_inbox_init(&engine->inbox, loop);
     if (failed)

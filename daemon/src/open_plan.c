@@ -76,6 +76,9 @@ static int open_summary(const pd_config *config, const Photon__Open *open, pd_ru
     spec->export_interval_ms = config->export_interval_ms;
     if (!o)
         return 0;
+    if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT && o->enabled != PHOTON__SWITCH__SWITCH_ON &&
+        o->enabled != PHOTON__SWITCH__SWITCH_OFF)
+        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.summary.enabled", "unknown switch");
     if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT)
         spec->summary.enabled = o->enabled == PHOTON__SWITCH__SWITCH_ON;
     if (o->pixels) {

@@ -267,6 +267,7 @@ def bad_opens(d):
         (dict(stop=pb.StopCondition(photons=5)), pb.ERROR_NOT_SUPPORTED, "open.stop"),
         (dict(byte_order=pb.BYTES_BIG_ENDIAN), pb.ERROR_NOT_SUPPORTED, "open.byte_order"),
         (dict(volume="second"), pb.ERROR_NOT_SUPPORTED, "open.volume"),
+        (dict(summary=pb.SummaryOptions(enabled=7)), pb.ERROR_NOT_SUPPORTED, "open.summary.enabled"),
     ]
     c = ingest.Connection(d.tcp)
     c.hello()

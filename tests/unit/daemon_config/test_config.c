@@ -127,6 +127,9 @@ static void values_out_of_range(void **state) {
     refused("{\"control\": \"tcp://h:1\"}",
             "photond.json:1: control: \"tcp://h:1\": control goes over Unix sockets only "
             "(unix:PATH, auto or none)");
+    refused("{\"control\": \"tcp://1\"}",
+            "photond.json:1: control: \"tcp://1\": control goes over Unix sockets only "
+            "(unix:PATH, auto or none)");
     refused("{\"listen\": [\"tcp://h\"]}",
             "photond.json:1: listen[0]: \"tcp://h\": the port is missing: tcp://HOST:PORT");
 }
@@ -171,6 +174,7 @@ static void settings_that_contradict_each_other(void **state) {
                   "batch_bytes (2097152) is more than message_bytes"},
                  {"{\"receive_mb\": 8}", "message_bytes (16777216) is more than receive_mb"},
                  {"{\"heartbeat_ms\": 60000}", "heartbeat_ms (60000 ms) is not less than idle_timeout_s"},
+                 {"{\"listen\": []}", "listen is empty"},
                  {"{\"export_codec\": \"gzip\", \"export_level\": 10}", "more than 9"},
                  {"{\"message_bytes\": \"64KiB\", \"batch_bytes\": \"64KiB\"}", "max_attribute_bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -392,6 +396,11 @@ static void options_override_the_file(void **state) {
 
     assert_int_equal(RUN(&config, "--check-config", path), PD_CONFIG_EXIT);
     assert_non_null(strstr(out.text, ": good\n"));
+    pd_config_free(&config);
+
+    write_file(path, "{\"group\": \"no such group\"}");
+    assert_int_equal(RUN(&config, "--check-config", path), PD_CONFIG_FAIL);
+    assert_non_null(strstr(errors.text, "group no such group: there is no such group\n"));
     pd_config_free(&config);
 
     write_file(path, "{\"ring_mb\": 32,\n \"max_rnus\": 3}");

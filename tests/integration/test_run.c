@@ -114,7 +114,8 @@ static void on_opened(void *user, pd_run *run) {
 static void on_durable(void *user, pd_run *run) {
     fixture *f = user;
     f->told.durable++;
-    assert_true(run->durable >= f->told.last_durable);
+    if (f->runs.n == 1)
+        assert_true(run->durable >= f->told.last_durable);
     f->told.last_durable = run->durable;
 }
 

@@ -119,6 +119,14 @@ def check_names(s):
     photond.tool("photon-send", "--to", s.daemon.tcp, "--run", "x", "/nonexistent", expect=2)
 
 
+def check_damaged_file(s):
+    """Damage past --count does not matter; damage before it takes no name."""
+    damaged = os.path.join(SOURCE, "tests/fixtures/d7/bad_varints.photons")
+    assert s.send("sound", "--count", "24576", damaged)["sent"] == 24576
+    photond.tool("photon-send", "--to", s.daemon.tcp, "--run", "damaged", damaged, expect=2)
+    assert not os.path.exists(s.path("damaged"))
+
+
 def check_summary(s):
     """A summary that cannot be written does not say that nothing was sent."""
     with open("/dev/full", "w") as full:
@@ -150,6 +158,7 @@ def main():
         check_standard_input(s)
         check_simulation(s)
         check_names(s)
+        check_damaged_file(s)
         check_summary(s)
         check_interrupt(s)
     print("every source arrived as it was sent")

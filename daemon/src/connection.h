@@ -76,8 +76,8 @@ typedef struct pd_connection {
     uint64_t waits_since_ns; /* 0: does not wait */
     bool waits_for_memory;   /* not for the ring */
     bool waits_on;           /* found no room again */
-    bool told_paused;
-    uint64_t held_at_bytes; /* received_bytes when it was last looked at as a holder of memory */
+    uint64_t told_paused_ns; /* when that was told last; 0: not yet */
+    uint64_t held_at_bytes;  /* received_bytes when it was last looked at as a holder of memory */
     struct pd_connection *next_waiting, *previous_waiting;
 
     bool due; /* in the server's list of those with something to send */

@@ -200,7 +200,7 @@ static void look_health(const pd_server *server, const pd_volume_state *disk, ui
         if (pd_connection_silent(c, now))
             look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been silent for %.0f s", c->session.client_name,
                         c->peer, look_age(c->last_message_ns, now));
-        else if (c->told_paused && c->waits_since_ns)
+        else if (c->told_paused_ns && c->waits_since_ns)
             look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been held back for %.1f s",
                         c->session.client_name, c->peer, look_age(c->waits_since_ns, now));
     }

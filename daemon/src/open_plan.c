@@ -79,6 +79,9 @@ static int open_summary(const pd_config *config, const Photon__Open *open, pd_ru
     if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT && o->enabled != PHOTON__SWITCH__SWITCH_ON &&
         o->enabled != PHOTON__SWITCH__SWITCH_OFF)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.summary.enabled", "unknown switch");
+    if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT && o->enabled != PHOTON__SWITCH__SWITCH_ON &&
+        o->enabled != PHOTON__SWITCH__SWITCH_OFF)
+        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.summary.enabled", "unknown switch");
     if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT)
         spec->summary.enabled = o->enabled == PHOTON__SWITCH__SWITCH_ON;
     if (o->pixels) {

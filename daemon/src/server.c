@@ -54,7 +54,7 @@ static Photon__PauseReason server_pause_reason(const pd_server *server, const ch
     return PHOTON__PAUSE_REASON__PAUSE_RING_FULL;
 }
 
-static void server_tell_paused(pd_server *server, pd_connection *c) {
+static void server_tell_paused(pd_server *server, pd_connection *c, uint64_t now) {
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
     Photon__Paused paused = PHOTON__PAUSED__INIT;
     const char *text = NULL;
@@ -63,7 +63,7 @@ static void server_tell_paused(pd_server *server, pd_connection *c) {
     message.body_case = PHOTON__SERVER_MESSAGE__BODY_PAUSED;
     message.paused = &paused;
     pd_session__send(&c->session, &message);
-    c->told_paused = true;
+    c->told_paused_ns = now;
 }
 
 static void server_tell_resumed(pd_connection *c) {
@@ -74,19 +74,26 @@ static void server_tell_resumed(pd_connection *c) {
     pd_session__send(&c->session, &message);
 }
 
+/* When a waiting client is to be told next: soon at first, then now and then, as a sign of life. */
+static uint64_t server_tell_at(const pd_server *server, const pd_connection *c) {
+    if (c->told_paused_ns)
+        return c->told_paused_ns + 1000000 * server->engine->config->heartbeat_ms;
+    return c->waits_since_ns + 1000000 * PD_PAUSE_TOLD_AFTER_MS;
+}
+
 static void server_pause_timer(uv_timer_t *timer) {
     pd_server *server = timer->data;
-    uint64_t now = uv_hrtime();
+    uint64_t now = uv_hrtime(), next = UINT64_MAX;
     for (pd_connection *c = server->waiting; c; c = c->next_waiting) {
-        if (c->told_paused || !c->session.welcomed)
+        if (!c->session.welcomed)
             continue;
-        uint64_t waited_ms = (now - c->waits_since_ns) / 1000000;
-        if (waited_ms < PD_PAUSE_TOLD_AFTER_MS) {
-            uv_timer_start(timer, server_pause_timer, PD_PAUSE_TOLD_AFTER_MS - waited_ms, 0);
-            return;
-        }
-        server_tell_paused(server, c);
+        if (server_tell_at(server, c) <= now)
+            server_tell_paused(server, c, now);
+        uint64_t at = server_tell_at(server, c);
+        next = at < next ? at : next;
     }
+    if (next != UINT64_MAX)
+        uv_timer_start(timer, server_pause_timer, (next - now) / 1000000 + 1, 0);
 }
 
 /* Each tick compares what has come since the one before. */
@@ -114,7 +121,7 @@ void pd_server__wait(pd_server *server, pd_connection *c) {
     if (c->waits_since_ns)
         return;
     c->waits_since_ns = uv_hrtime();
-    c->told_paused = false;
+    c->told_paused_ns = 0;
     c->next_waiting = NULL;
     c->previous_waiting = server->waiting_last;
     if (c->previous_waiting)
@@ -127,7 +134,8 @@ void pd_server__wait(pd_server *server, pd_connection *c) {
     pd_count(&server->engine->counters.stalls, 1);
     if (c->waits_for_memory)
         server_watch_holders(server);
-    if (!uv_is_active((uv_handle_t *)&server->pause_timer))
+    if (!uv_is_active((uv_handle_t *)&server->pause_timer) ||
+        uv_timer_get_due_in(&server->pause_timer) > PD_PAUSE_TOLD_AFTER_MS)
         uv_timer_start(&server->pause_timer, server_pause_timer, PD_PAUSE_TOLD_AFTER_MS, 0);
 }
 
@@ -166,7 +174,7 @@ static void server_go_on(pd_server *server) {
             first = first && !waited_for_memory;
             continue;
         }
-        bool told = c->told_paused && c->state == PD_CONNECTION_TALKING;
+        bool told = c->told_paused_ns && c->state == PD_CONNECTION_TALKING;
         pd_server__unwait(server, c);
         if (told)
             server_tell_resumed(c);

@@ -183,7 +183,7 @@ class SmallDisk:
 
 
 def a_full_disk_is_a_pause():
-    config = {"ring_mb": 4, "sync_interval_ms": 100, "summaries": {"enabled": False}}
+    config = {"ring_mb": 4, "sync_interval_ms": 100, "heartbeat_ms": 300, "summaries": {"enabled": False}}
     with SmallDisk(3) as disk, photond.Daemon(disk.folder, config) as daemon:
         rng = np.random.default_rng(4)
         c = ingest.Connection(daemon.tcp)
@@ -215,6 +215,8 @@ def a_full_disk_is_a_pause():
             return c.acks[run.run].received == received
 
         wait_for(stands_still)  # after the last corners of the disk were filled
+        heard = len(paused())
+        wait_for(lambda: len(paused()) > heard)  # told again, as a sign of life
         assert c.acks[run.run].received < len(sent)
         assert daemon.status()["disk"]["free_bytes"] < 65536, daemon.status()["disk"]
         assert daemon.log().count("the disk is full") == 1 and "room on the disk again" not in daemon.log(), daemon.log()

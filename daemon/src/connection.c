@@ -5,19 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "clock.h"
 #include "log.h"
 #include "server.h"
 
 #define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
 
 enum {
+    OUTPUT_FIRST_BYTES = 4096,
+    CONNECTION_HOLDING_BYTES = 16384,
     CONNECTION_ALIVE_BYTES = 65536, /* so much of a long message is as good as a whole short one */
     CONNECTIONS_BEING_REFUSED = 32  /* beyond the limit, at most: the next is closed without an answer */
 };
 
-const pd_config *pd_connection__config(const pd_connection *c) {
+static const pd_config *connection_config(const pd_connection *c) {
     return c->server->engine->config;
 }
 
@@ -46,12 +50,221 @@ void pd_connection_close(pd_connection *c) {
     uv_close((uv_handle_t *)&c->timer, connection_handle_closed);
 }
 
-void pd_connection__lost(pd_connection *c, const char *why) {
+static void connection_lost(pd_connection *c, const char *why) {
     size_t left = c->in.end - c->in.start;
     if (c->state != PD_CONNECTION_ENDING)
         pd_log(PD_LOG_INFO, "%s (%s): %s%s", c->peer, c->session.client_name, why,
                left || c->in.message ? ", in the middle of a message" : "");
     pd_connection_close(c);
+}
+
+/* ---- output ---- */
+
+static void connection_cut_off(pd_connection *c, const char *why) {
+    pd_count(&c->server->engine->counters.cut_off, 1);
+    pd_log(PD_LOG_WARNING, "%s (%s): %s: cut off", c->peer, c->session.client_name, why);
+    pd_connection_close(c);
+}
+
+uint8_t *pd_connection_reserve(pd_connection *c, size_t bytes) {
+    pd_output *out = &c->out;
+    unsigned f = out->filling;
+    if (c->out.shut_down || c->state == PD_CONNECTION_CLOSED || out->overflowed)
+        return NULL;
+    size_t need = out->n[f] + bytes;
+    if (need > connection_config(c)->output_bytes + (out->n[f] ? 0 : bytes)) {
+        out->overflowed = true;
+        pd_connection_due(c);
+        return NULL;
+    }
+    if (need > out->cap[f]) {
+        size_t cap = out->cap[f] ? out->cap[f] : OUTPUT_FIRST_BYTES;
+        while (cap < need)
+            cap *= 2;
+        uint8_t *data = realloc(out->data[f], cap);
+        if (!data) {
+            out->overflowed = true;
+            pd_connection_due(c);
+            return NULL;
+        }
+        out->data[f] = data;
+        out->cap[f] = cap;
+    }
+    return out->data[f] + out->n[f];
+}
+
+void pd_connection_commit(pd_connection *c, size_t bytes) {
+    c->out.n[c->out.filling] += bytes;
+    pd_connection_due(c);
+}
+
+void pd_connection_due(pd_connection *c) {
+    if (c->due || c->state == PD_CONNECTION_CLOSED)
+        return;
+    c->due = true;
+    c->next_due = c->server->due;
+    c->server->due = c;
+}
+
+static void connection_shut_down(uv_shutdown_t *request, int status) {
+    (void)status;
+    (void)request; /* the client's end, or the timer, closes the handle */
+}
+
+/* All that was to be sent is sent: the sending side is closed. */
+static void connection_finish_output(pd_connection *c) {
+    c->out.shut_down = true;
+    if (uv_shutdown(&c->out.shutdown, &c->uv.stream, connection_shut_down) != 0)
+        pd_connection_close(c);
+}
+
+static void connection_written(uv_write_t *request, int status) {
+    pd_connection *c = request->data;
+    c->out.writing = false;
+    c->out.n[!c->out.filling] = 0;
+    if (c->state == PD_CONNECTION_CLOSED)
+        return;
+    if (status != 0)
+        connection_lost(c, uv_strerror(status));
+    else
+        pd_connection_due(c);
+}
+
+/* Writes what can be written at once. Returns false when the connection is gone. */
+static bool connection_try_write(pd_connection *c) {
+    pd_output *out = &c->out;
+    unsigned f = out->filling;
+    uv_buf_t buf = uv_buf_init((char *)out->data[f], (unsigned)out->n[f]);
+    int n = uv_try_write(&c->uv.stream, &buf, 1);
+    if (n < 0 && n != UV_EAGAIN) {
+        connection_lost(c, uv_strerror(n));
+        return false;
+    }
+    if (n > 0) {
+        out->n[f] -= (size_t)n;
+        memmove(out->data[f], out->data[f] + n, out->n[f]);
+    }
+    return true;
+}
+
+void pd_connection_flush(pd_connection *c) {
+    pd_output *out = &c->out;
+    if (c->state == PD_CONNECTION_CLOSED)
+        return;
+    if (out->overflowed) {
+        connection_cut_off(c, "its answers are not read");
+        return;
+    }
+    if (out->writing)
+        return;
+    if (out->n[out->filling] > 0 && !connection_try_write(c))
+        return;
+    if (out->n[out->filling] == 0) {
+        if (c->state == PD_CONNECTION_ENDING && !c->out.shut_down)
+            connection_finish_output(c);
+        return;
+    }
+    uv_buf_t buf = uv_buf_init((char *)out->data[out->filling], (unsigned)out->n[out->filling]);
+    out->filling = !out->filling;
+    out->writing = true;
+    out->writing_ns = uv_hrtime();
+    out->request.data = c;
+    int failed = uv_write(&out->request, &c->uv.stream, &buf, 1, connection_written);
+    if (failed) {
+        out->writing = false;
+        connection_lost(c, uv_strerror(failed));
+    }
+}
+
+/* ---- time ---- */
+
+static void connection_timer(uv_timer_t *timer);
+
+static void connection_set_timer(pd_connection *c, uint64_t ms) {
+    uv_timer_start(&c->timer, connection_timer, ms ? ms : 1, 0);
+}
+
+static void connection_timed_out(pd_connection *c, const char *text) {
+    pd_count(&c->server->engine->counters.timeouts, 1);
+    pd_session_complain(&c->session, &(pd_complaint){.code = CODE(TIMEOUT),
+                                                     .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
+                                                     .offset = c->in.offset,
+                                                     .text = text});
+}
+
+static void connection_ping(pd_connection *c) {
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Ping ping = PHOTON__PING__INIT;
+    ping.id = ++c->pings;
+    ping.monotonic_ns = uv_hrtime();
+    ping.utc_ns = pd_utc_ns();
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_PING;
+    message.ping = &ping;
+    pd_session__send(&c->session, &message);
+    c->pinged = true;
+}
+
+/* Timers come before sockets: after a pause of ours (a busy or suspended machine) what the client said meanwhile is still
+ * unread when its time seems to be up. */
+static bool connection_has_unread(const pd_connection *c) {
+    uv_os_fd_t fd;
+    int bytes = 0;
+    return uv_fileno(&c->uv.handle, &fd) == 0 && ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+/* Half the idle time without a message: the client is asked whether it is there. The whole of it: it is not. A client
+ * that we do not read is not silent. */
+static void connection_check_idle(pd_connection *c) {
+    uint64_t idle_ms = connection_config(c)->idle_timeout_ms, now = uv_hrtime();
+    if (c->out.writing && (now - c->out.writing_ns) / 1000000 >= idle_ms) {
+        connection_cut_off(c, "its answers have not been read for the idle time");
+        return;
+    }
+    if (c->waits_since_ns)
+        c->last_message_ns = now;
+    uint64_t silent_ms = (now - c->last_message_ns) / 1000000;
+    if (silent_ms >= idle_ms && !connection_has_unread(c)) {
+        connection_timed_out(c, "no message came for the idle time");
+        return;
+    }
+    if (silent_ms >= idle_ms) {
+        c->last_message_ns = now - idle_ms / 2 * 1000000;
+        silent_ms = idle_ms / 2;
+    }
+    if (silent_ms >= idle_ms / 2 && !c->pinged)
+        connection_ping(c);
+    connection_set_timer(c, (silent_ms < idle_ms / 2 ? idle_ms / 2 : idle_ms) - silent_ms);
+    if (silent_ms >= idle_ms / 2 && pd_inbuf_relax(&c->in))
+        c->server->engine->room_came = true;
+}
+
+void pd_connection_check_holding(pd_connection *c) {
+    bool holds = c->state == PD_CONNECTION_TALKING && !c->waits_since_ns && c->in.cap > PD_INBUF_SMALL_BYTES;
+    bool slow = c->received_bytes - c->held_at_bytes < CONNECTION_HOLDING_BYTES;
+    c->held_at_bytes = c->received_bytes;
+    if (holds && pd_inbuf_relax(&c->in))
+        c->server->engine->room_came = true;
+    else if (holds && slow)
+        connection_timed_out(c,
+                             "others wait for the memory that this message holds, and it does not come on");
+}
+
+static void connection_timer(uv_timer_t *timer) {
+    pd_connection *c = timer->data;
+    if (c->state == PD_CONNECTION_ENDING)
+        pd_connection_close(c);
+    else if (!c->session.welcomed && !c->hello_late && connection_has_unread(c)) {
+        c->hello_late = true;
+        connection_set_timer(c, connection_config(c)->hello_timeout_ms);
+    } else if (!c->session.welcomed)
+        connection_timed_out(c, "no Hello came in time");
+    else
+        connection_check_idle(c);
+}
+
+bool pd_connection_silent(const pd_connection *c, uint64_t now_ns) {
+    return c->state == PD_CONNECTION_TALKING && !c->waits_since_ns &&
+           now_ns - c->last_message_ns > 2 * 1000000 * connection_config(c)->heartbeat_ms;
 }
 
 /* ---- input ---- */
@@ -66,7 +279,7 @@ void pd_connection_end(pd_connection *c) {
     pd_server__unwait(c->server, c);
     pd_inbuf_free(&c->in);
     c->server->engine->room_came = true;
-    pd_connection__set_timer(c, PD_LINGER_MS);
+    connection_set_timer(c, PD_LINGER_MS);
     connection_start_reading(c);
     pd_connection_due(c);
 }
@@ -154,7 +367,7 @@ static void connection_next(pd_connection *c) {
 static bool connection_message(pd_connection *c) {
     const uint8_t *message = NULL;
     uint64_t bytes = 0;
-    size_t limit = c->session.welcomed ? pd_connection__config(c)->message_bytes : WIRE_HELLO_BYTES_MAX;
+    size_t limit = c->session.welcomed ? connection_config(c)->message_bytes : WIRE_HELLO_BYTES_MAX;
     wire_status status = pd_inbuf_peek(&c->in, limit, &message, &bytes);
     if (status == WIRE_MORE)
         return false;
@@ -175,7 +388,7 @@ static bool connection_message(pd_connection *c) {
     connection_next(c);
     c->pinged = false;
     if (!was_welcomed && c->session.welcomed)
-        pd_connection__set_timer(c, pd_connection__config(c)->idle_timeout_ms / 2);
+        connection_set_timer(c, connection_config(c)->idle_timeout_ms / 2);
     return true;
 }
 
@@ -212,9 +425,9 @@ static void connection_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n == UV_ENOBUFS) {
         connection_wait(c, true);
     } else if (n == UV_EOF) {
-        pd_connection__lost(c, "closed by the client");
+        connection_lost(c, "closed by the client");
     } else if (n < 0) {
-        pd_connection__lost(c, uv_strerror((int)n));
+        connection_lost(c, uv_strerror((int)n));
     } else if (n > 0) {
         c->received_bytes += (uint64_t)n;
         c->heard_bytes += (size_t)n;
@@ -229,7 +442,7 @@ static void connection_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 static void connection_start_reading(pd_connection *c) {
     int failed = uv_read_start(&c->uv.stream, connection_room, connection_read);
     if (failed && failed != UV_EALREADY)
-        pd_connection__lost(c, uv_strerror(failed));
+        connection_lost(c, uv_strerror(failed));
 }
 
 bool pd_connection_go_on(pd_connection *c, bool first) {
@@ -326,7 +539,7 @@ int pd_connection_accept(pd_server *server, uv_stream_t *listener) {
         return failed;
     }
     pd_count(&server->engine->counters.connections, 1);
-    pd_connection__set_timer(c, pd_connection__config(c)->hello_timeout_ms);
+    connection_set_timer(c, connection_config(c)->hello_timeout_ms);
     connection_start_reading(c);
     if (server->n_connections > c->server->max_connections)
         connection_refuse(c);

@@ -29,14 +29,6 @@
 
 struct pd_server;
 
-/* A TCP or Unix socket. */
-typedef union pd_socket {
-    uv_handle_t handle;
-    uv_stream_t stream;
-    uv_tcp_t tcp;
-    uv_pipe_t pipe;
-} pd_socket;
-
 typedef enum pd_connection_state {
     PD_CONNECTION_PREAMBLE,
     PD_CONNECTION_TALKING,
@@ -60,7 +52,12 @@ typedef struct pd_output {
 typedef struct pd_connection {
     struct pd_server *server;
     pd_connection_state state;
-    pd_socket uv;
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
     uv_timer_t timer;
     unsigned n_handles; /* not closed yet */
     char peer[80];
@@ -118,18 +115,5 @@ void pd_connection_check_holding(pd_connection *c);
 
 /* Silent for longer than a client should be. */
 bool pd_connection_silent(const pd_connection *c, uint64_t now_ns);
-
-/* ---- between the files of the connection: connection.c (life, input), connection_output.c, connection_time.c ---- */
-
-const pd_config *pd_connection__config(const pd_connection *c);
-
-/* The network or the client ended it. */
-void pd_connection__lost(pd_connection *c, const char *why);
-
-/* The client does not read what it is told. */
-void pd_connection__cut_off(pd_connection *c, const char *why);
-
-/* When its time is looked at next. */
-void pd_connection__set_timer(pd_connection *c, uint64_t ms);
 
 #endif

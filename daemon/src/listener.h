@@ -10,10 +10,20 @@
 
 typedef struct pd_listener {
     pd_server *server;
-    pd_socket uv;
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
     wire_address address; /* as bound: with the port that port 0 became */
     int unix_fd;          /* -1 for TCP */
-    pd_socket reject;     /* takes what there is no memory to talk to, so that the next one is heard */
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } reject; /* takes what there is no memory to talk to, so that the next one is heard */
     bool rejecting, reject_more;
 } pd_listener;
 

@@ -3,7 +3,7 @@
  * A run that is opened or met again is attached: it tells this session what becomes of it. Handles count up from 1
  * and are never used twice, so a message for a run that has ended meanwhile is recognised and passed over.
  *
- * Acknowledgements are cumulative and go out at the end of a burst of reads, at most every half millisecond for each
+ * Acknowledgements are cumulative and go out at the end of a burst of reads, at most once a millisecond for each
  * run, and not while the client's earlier answers wait to be read.
  * Thread: the loop's. session.c: dispatch, Hello, Ping, Close; session_open.c: Open; session_data.c: data and acks;
  * session_runs.c: what the runs tell.
@@ -18,7 +18,7 @@
 #include "ingest.pb-c.h"
 #include "runs.h"
 
-enum { PD_SOFTWARE_BYTES = 128, PD_ACK_INTERVAL_NS = 500000 };
+enum { PD_SOFTWARE_BYTES = 128, PD_ACK_INTERVAL_NS = 1000000 };
 
 struct pd_connection;
 

@@ -109,33 +109,24 @@ static pd_heard data_taken(pd_session *s, pd_attachment *a, pd_taken taken, cons
 
 /* ---- data ---- */
 
-/* The run that a message is for, when it takes data; else *ret_heard is what became of the message. */
-static pd_attachment *data_run(pd_session *s, uint32_t handle, uint64_t sequence, const char *field,
-                               uint64_t offset, pd_heard *ret_heard) {
-    pd_attachment *a = pd_session__by_handle(s, handle);
-    if (!a)
-        *ret_heard = pd_session__unknown_run(s, handle, field, offset);
-    else if (a->run->state != PD_RUN_RUNNING)
-        *ret_heard = data_after_close(s, a, sequence, offset);
-    return a && a->run->state == PD_RUN_RUNNING ? a : NULL;
-}
-
 pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset) {
-    pd_heard heard = PD_HEARD;
-    pd_refusal why = {0};
-    pd_attachment *a = data_run(s, batch->run, batch->sequence, "batch.run", offset, &heard);
+    pd_attachment *a = pd_session__by_handle(s, batch->run);
     if (!a)
-        return heard;
+        return pd_session__unknown_run(s, batch->run, "batch.run", offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, batch->sequence, offset);
+    pd_refusal why = {0};
     pd_taken taken = pd_run_batch(a->run, batch, &why);
     return data_taken(s, a, taken, &why, refusal_ends(why.code), offset);
 }
 
 pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint64_t offset) {
-    pd_heard heard = PD_HEARD;
-    pd_refusal why = {0};
-    pd_attachment *a = data_run(s, m->run, m->sequence, "attributes.run", offset, &heard);
+    pd_attachment *a = pd_session__by_handle(s, m->run);
     if (!a)
-        return heard;
+        return pd_session__unknown_run(s, m->run, "attributes.run", offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, m->sequence, offset);
+    pd_refusal why = {0};
     if (m->n_attributes > s->runs->engine->config->max_attributes) {
         why = (pd_refusal){.code = CODE(LIMIT), .sequence = m->sequence, .field = "attributes.attributes"};
         snprintf(why.text, sizeof why.text, "%zu attributes, Limits.attributes allows fewer",

@@ -14,13 +14,6 @@ np = require.module("numpy")
 CONFIG = {"sync_interval_ms": 50, "export_interval_s": 0.1}
 
 
-def wait_for(what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
-
-
 def opened(daemon, name):
     """A run of which a part is durable."""
     c = ingest.Connection(daemon.tcp)
@@ -135,7 +128,7 @@ def remove_own_folder(daemon):
 def the_own_folder_is_made_anew():
     with photond.Daemon(config=CONFIG) as daemon:
         c, run = opened(daemon, "goes-on")
-        wait_for(lambda: os.path.exists(daemon.path("goes-on.daf")))
+        photond.wait_for(lambda: os.path.exists(daemon.path("goes-on.daf")))
         remove_own_folder(daemon)
         other = ingest.Connection(daemon.unix)
         other.hello("other")

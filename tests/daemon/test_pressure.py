@@ -18,25 +18,6 @@ from ingest import pb
 np = require.module("numpy")
 
 
-def wait_for(what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while True:
-        got = what()
-        if got:
-            return got
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
-
-
-def refused(action, code):
-    try:
-        action()
-    except ingest.Refused as e:
-        assert e.error.code == code, e
-        return e.error
-    raise AssertionError("not refused")
-
-
 def drain(c, seen):
     """Takes in what has come, without waiting."""
     while True:
@@ -86,7 +67,7 @@ def connections_beyond_the_limit_are_told():
         assert (error.code, error.scope) == (pb.ERROR_NO_ROOM, pb.SCOPE_CONNECTION) and error.retry_after_ms > 0, error
         more.drop()
         kept.pop().drop()
-        wait_for(lambda: len(daemon.status()["connections"]) <= 4)
+        photond.wait_for(lambda: len(daemon.status()["connections"]) <= 4)
         c = ingest.Connection(daemon.tcp)
         c.hello()
         c.close(c.open("again"))
@@ -131,7 +112,7 @@ def a_client_that_never_reads_is_cut_off():
                 flood.send_raw(ping)
         except OSError:
             pass
-        assert wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 1
+        assert photond.wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 1
         flood.drop()
 
         slow = ingest.Connection(daemon.unix)
@@ -146,7 +127,7 @@ def a_client_that_never_reads_is_cut_off():
                 slow.socket.sendall(ping)
         except OSError:
             pass
-        assert wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 2
+        assert photond.wait_for(lambda: daemon.status()["counters"]["cut_off"]) == 2
         slow.drop()
         with ingest.Connection(daemon.tcp) as c:
             c.hello()
@@ -203,7 +184,7 @@ def a_full_disk_is_a_pause():
             drain(c, seen)
             return [m for m in seen if isinstance(m, pb.Paused)]
 
-        assert wait_for(paused)[-1].reason == pb.PAUSE_DISK_FULL, seen[-3:]
+        assert photond.wait_for(paused)[-1].reason == pb.PAUSE_DISK_FULL, seen[-3:]
         status = daemon.status()
         assert status["health"] == "degraded" and status["disk"]["full"], status
         assert [r["waits"] for r in status["runs"]] == ["disk_full"], status["runs"]
@@ -214,9 +195,9 @@ def a_full_disk_is_a_pause():
             drain(c, seen)
             return c.acks[run.run].received == received
 
-        wait_for(stands_still)  # after the last corners of the disk were filled
+        photond.wait_for(stands_still)  # after the last corners of the disk were filled
         heard = len(paused())
-        wait_for(lambda: len(paused()) > heard)  # told again, as a sign of life
+        photond.wait_for(lambda: len(paused()) > heard)  # told again, as a sign of life
         assert c.acks[run.run].received < len(sent)
         assert daemon.status()["disk"]["free_bytes"] < 65536, daemon.status()["disk"]
         assert daemon.log().count("the disk is full") == 1 and "room on the disk again" not in daemon.log(), daemon.log()
@@ -226,7 +207,7 @@ def a_full_disk_is_a_pause():
         c.wait_ack(run, received=len(sent))
         assert time.monotonic() - freed < 5
         assert c.close(run).last_sequence == len(sent)
-        assert wait_for(lambda: daemon.status()["health"] == "ok")
+        assert photond.wait_for(lambda: daemon.status()["health"] == "ok")
         assert daemon.status()["counters"]["disk_full"] == 1
         assert daemon.log().count("the disk is full") == 1, daemon.log()
         assert daemon.log().count("room on the disk again") == 1, daemon.log()
@@ -245,7 +226,7 @@ def a_full_disk_and_no_patience():
         n = int(run.batch_bytes) // 6 - 100
         sent = [stored.photons(rng, n, ms=10) for _ in range(10**7 // (6 * n))]
         threading.Thread(target=lambda: [c.batch(run, b) for b in sent], daemon=True).start()
-        wait_for(lambda: daemon.status()["disk"]["full"])
+        photond.wait_for(lambda: daemon.status()["disk"]["full"])
         daemon.process.terminate()
         time.sleep(0.7)
         assert daemon.process.poll() is None
@@ -269,7 +250,7 @@ def no_room_for_a_new_run():
                 pass
         c = ingest.Connection(daemon.tcp)
         c.hello()
-        error = refused(lambda: c.open("late", run_id=uuid.uuid4().bytes), pb.ERROR_NO_ROOM)
+        error = ingest.refused(lambda: c.open("late", run_id=uuid.uuid4().bytes), pb.ERROR_NO_ROOM)
         assert error.retry_after_ms > 0
         os.unlink(daemon.path("filler"))
         assert sorted(n for n in os.listdir(daemon.data) if n[0] != ".") == []
@@ -305,7 +286,7 @@ def a_file_that_cannot_grow_fails_alone():
             body = c.receive()
             if isinstance(body, pb.Pong):
                 break
-        refused(lambda: c.open("doomed", run_id=run.run_id), pb.ERROR_RUN_FAILED)
+        ingest.refused(lambda: c.open("doomed", run_id=run.run_id), pb.ERROR_RUN_FAILED)
         status = daemon.status()
         assert status["health"] == "not_ok" and any("doomed" in r for r in status["reasons"]), status
         assert status["counters"]["runs_failed"] == 1
@@ -314,7 +295,7 @@ def a_file_that_cannot_grow_fails_alone():
         other.close(small)
         c.close(c.open("next"))
         assert stored.File(daemon.path("small.photons")).state == "closed"
-        assert wait_for(lambda: daemon.status()["ring"])["used"] == 0
+        assert daemon.status()["ring"]["used"] == 0
 
 
 CASES = [runs_are_refused_when_the_ring_is_promised, connections_beyond_the_limit_are_told, long_messages_share_the_memory,

@@ -1,5 +1,4 @@
 """Connections that drop and come back, newer starts of a producer, answers that were lost."""
-import time
 import uuid
 
 import ingest
@@ -20,22 +19,6 @@ def batches(n, seed=1):
 
 def state_of(daemon, name):
     return next((r["state"] for r in daemon.status()["runs"] if r["name"] == name), None)
-
-
-def wait_for(what, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
-
-
-def refused(action, code):
-    try:
-        action()
-    except ingest.Refused as e:
-        assert e.error.code == code, e
-        return e.error
-    raise AssertionError("not refused")
 
 
 def a_dropped_connection_comes_back(daemon):
@@ -89,7 +72,7 @@ def a_hundred_quick_restarts(daemon):
     assert sum(c["client"] == "restarted" and c["instance"] == "restarted" for c in daemon.status()["connections"]) >= 1
     connections[-1].close(connections[-1].open("restarted"))
     stale = ingest.Connection(daemon.tcp)
-    error = refused(lambda: stale.hello(instance="restarted", epoch=99), pb.ERROR_STALE_EPOCH)
+    error = ingest.refused(lambda: stale.hello(instance="restarted", epoch=99), pb.ERROR_STALE_EPOCH)
     assert error.sequence == 100 and "100" in error.text, error
     assert stale.receive() is None
 
@@ -103,7 +86,7 @@ def an_open_whose_answer_was_lost(daemon):
     assert one == two
     other = ingest.Connection(daemon.tcp)
     other.hello(instance="somebody-else")
-    refused(lambda: other.open("lost", run_id=run_id), pb.ERROR_NOT_AUTHORIZED)
+    ingest.refused(lambda: other.open("lost", run_id=run_id), pb.ERROR_NOT_AUTHORIZED)
     sent = batches(1)[0]
     c.batch(one, sent)
     closed = c.close(one)
@@ -112,7 +95,7 @@ def an_open_whose_answer_was_lost(daemon):
         again = c.wait(pb.Closed)
         again.run = closed.run
         assert again == closed, (again, closed)
-    refused(lambda: other.open("lost", run_id=run_id), pb.ERROR_NOT_AUTHORIZED)
+    ingest.refused(lambda: other.open("lost", run_id=run_id), pb.ERROR_NOT_AUTHORIZED)
     stored.File(daemon.path("lost.photons")).expect(stored.joined([sent]))
 
 
@@ -124,9 +107,9 @@ def nobody_comes_back(daemon):
     c.batch(run, sent)
     c.wait_ack(run, received=1)
     c.drop()
-    wait_for(lambda: state_of(daemon, "gone") == "detached")
+    photond.wait_for(lambda: state_of(daemon, "gone") == "detached", seconds=20)
     assert daemon.log().count(" warning run gone: its producer is gone; waiting 1 s for it") == 1, daemon.log()
-    wait_for(lambda: state_of(daemon, "gone") is None)
+    photond.wait_for(lambda: state_of(daemon, "gone") is None, seconds=20)
     assert daemon.log().count(" warning run gone: it is closed: its producer did not come back within 1 s") == 1
     file = stored.File(daemon.path("gone.photons"))
     file.expect(stored.joined([sent]))
@@ -144,7 +127,7 @@ def names_and_counters(daemon):
     for suffix in (".photons.tail", ".daf", ".dafs.zip", ".run.json", ".photons"):
         with open(daemon.path("taken" + suffix), "x") as f:
             f.write("not ours\n")
-        refused(lambda: c.open("taken"), pb.ERROR_NAME_TAKEN)
+        ingest.refused(lambda: c.open("taken"), pb.ERROR_NAME_TAKEN)
         run = c.open("taken", mode=pb.MODE_COUNTER)
         assert run.name.startswith("taken-"), run.name
         c.close(run)
@@ -154,9 +137,9 @@ def names_and_counters(daemon):
     assert name.strip() == "taken-3", name
     for number in range(2, 7):
         assert stored.File(daemon.path("taken-%d.photons" % number)).state == "closed"
-    refused(lambda: c.open("taken"), pb.ERROR_NAME_TAKEN)
+    ingest.refused(lambda: c.open("taken"), pb.ERROR_NAME_TAKEN)
     run_id = uuid.uuid4().bytes
-    refused(lambda: c.open("taken", run_id=run_id), pb.ERROR_NAME_TAKEN)
+    ingest.refused(lambda: c.open("taken", run_id=run_id), pb.ERROR_NAME_TAKEN)
     c.close(c.open("free-now", run_id=run_id))  # a refused id may be used again
 
 

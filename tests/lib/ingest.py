@@ -155,6 +155,16 @@ class Refused(Exception):
         self.error = error
 
 
+def refused(action, code):
+    """The Error with which the server refuses an action."""
+    try:
+        action()
+    except Refused as e:
+        assert e.error.code == code, e
+        return e.error
+    raise AssertionError("not refused")
+
+
 class Connection:
     """A connection to the ingest port. `timeout` is how long to wait for any one thing, in seconds."""
 

@@ -104,3 +104,14 @@ def tool(name, *arguments, expect=0, text=True, **options):
     assert done.returncode == expect, "%s %s: exit %d, expected %d\n%s%s" % (
         name, " ".join(arguments), done.returncode, expect, done.stdout, done.stderr)
     return done.stdout
+
+
+def wait_for(what, seconds=30):
+    """What `what()` gives, as soon as that is true."""
+    deadline = time.monotonic() + seconds
+    while True:
+        got = what()
+        if got:
+            return got
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.02)

@@ -549,6 +549,58 @@ typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes)
  */
 D7_API D7_MUST_USE int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error *err);
 
+/* ---- LINCam and LINTag conventions ---- */
+
+/** What a dataset is, by its name. Source: the D7 specification, section 6. */
+typedef enum d7_role {
+    D7_ROLE_OTHER = 0,
+    D7_ROLE_X,             /* /photons/x    position, 0 to 2^PositionBits - 1 */
+    D7_ROLE_Y,             /* /photons/y */
+    D7_ROLE_MICRO_TIME,    /* /photons/dt   after the laser pulse, in TAC channels */
+    D7_ROLE_MS,            /* /photons/ms   index of the first photon of every millisecond */
+    D7_ROLE_ABSOLUTE_TIME, /* /photons/aat  in periods of /photons/TimerFrequency */
+    D7_ROLE_START,         /* /start/time   ps */
+    D7_ROLE_STOP,          /* /stop/time    ps */
+    D7_ROLE_CHANNEL,       /* /tags/channel */
+    D7_ROLE_TIME           /* /tags/time    ps */
+} d7_role;
+
+/** Columns of one group have one value for every photon, or every tag, and so equal lengths. */
+typedef enum d7_group {
+    D7_GROUP_NONE = 0, /* a dataset of its own; also the milliseconds */
+    D7_GROUP_PHOTONS,  /* /photons/x, y, dt, aat and all else there but ms; /start/time, /stop/time */
+    D7_GROUP_TAGS      /* everything in /tags/ */
+} d7_group;
+
+/** The role of a name; OTHER for NULL. Any thread; pure. */
+D7_API d7_role d7_role_of(const char *dataset_name);
+
+/** The group of a name; NONE for NULL. Any thread; pure. */
+D7_API d7_group d7_group_of(const char *dataset_name);
+
+/** The first dataset of a role. Returns 0; D7_ERR_NOTFOUND. */
+D7_API D7_MUST_USE int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_id);
+
+/** Items that every column of a group has: the length of the shortest; 0 where the file has none. */
+D7_API uint64_t d7_reader_group_items(const d7_reader *r, d7_group group);
+
+/** The photons of a millisecond of the recording, by /photons/ms.
+ *  ms       from 0
+ *  ret_n    photons from *ret_first on; 0 for a millisecond without any. Those of the last millisecond are all
+ *           that follow
+ *  Returns  0; D7_ERR_NOTFOUND: no such dataset; D7_ERR_UNSUPPORTED: it is of a type that cannot be; D7_ERR_ARG:
+ *           the recording is shorter; D7_ERR_CORRUPT: a page is damaged, or indices fall; as d7_reader_read()
+ */
+D7_API D7_MUST_USE int d7_reader_photons_of_ms(d7_reader *r, uint64_t ms, uint64_t *ret_first,
+                                               uint64_t *ret_n, d7_error *err);
+
+/** The millisecond of the recording in which a photon arrived, by /photons/ms.
+ *  Returns  0; D7_ERR_NOTFOUND: no such dataset, or the photon comes before its first millisecond; D7_ERR_ARG:
+ *           there are not so many photons; else as d7_reader_photons_of_ms()
+ *  Cost     a few pages are decoded: as many as halving finds
+ */
+D7_API D7_MUST_USE int d7_reader_ms_of_photon(d7_reader *r, uint64_t photon, uint64_t *ret_ms, d7_error *err);
+
 /* ---- Verifying ---- */
 
 /** Called for each problem as it is found. */

@@ -1,0 +1,118 @@
+#include "result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+
+volatile sig_atomic_t command_stopped;
+
+static void note_stop(int signal_number) {
+    (void)signal_number;
+    command_stopped = 1;
+}
+
+void command_catch_stop(void) {
+    struct sigaction action = {.sa_handler = note_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    struct sigaction now;
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL && !command_stopped)
+            sigaction(signals[i], &action, NULL);
+}
+
+int command_stopped_code(const command *self) {
+    return command_fail(self, "stopped; nothing was left under a final name");
+}
+
+/* "DIR/.NAME.PID.new": hidden, in the same folder so that it can be renamed. */
+static char *temporary_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *text;
+    if (asprintf(&text, "%.*s.%s.%ld.new", (int)(name - path), path, name, (long)getpid()) < 0)
+        return NULL;
+    return text;
+}
+
+int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
+    struct stat st;
+    *ret = (result_file){.self = self, .overwrite = overwrite};
+    if (!overwrite && lstat(path, &st) == 0)
+        return command_fail(self, "%s: the file exists already; --overwrite replaces it", path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return command_fail(self, "%s: is a folder", path);
+    ret->path = strdup(path);
+    ret->temporary = temporary_name(path);
+    if (!ret->path || !ret->temporary) {
+        result_drop(ret);
+        return command_fail(self, "out of memory");
+    }
+    if (unlink(ret->temporary) != 0 && errno != ENOENT) {
+        int code = command_fail(self, "%s: cannot be made: %s", path, strerror(errno));
+        free(ret->temporary);
+        ret->temporary = NULL;
+        return code;
+    }
+    command_catch_stop();
+    return 0;
+}
+
+/* The name of an existing file is refused by the file system itself where it can. */
+static int name_it(const result_file *result) {
+    if (result->overwrite)
+        return rename(result->temporary, result->path);
+    if (renameat2(AT_FDCWD, result->temporary, AT_FDCWD, result->path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    return link(result->temporary, result->path) == 0 ? unlink(result->temporary) : -1;
+}
+
+static int sync_it(const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int rc = fsync(fd), saved = errno;
+    close(fd);
+    errno = saved;
+    return rc;
+}
+
+static void sync_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (folder)
+        (void)sync_it(folder);
+    free(folder);
+}
+
+int result_commit(result_file *result) {
+    int code = 0;
+    if (command_stopped)
+        code = command_stopped_code(result->self);
+    else if (sync_it(result->temporary) != 0)
+        code = command_fail(result->self, "%s: writing it out failed: %s", result->path, strerror(errno));
+    else if (name_it(result) != 0)
+        code = command_fail(result->self, "%s: cannot get its name: %s%s", result->path, strerror(errno),
+                            errno == EEXIST ? "; --overwrite replaces it" : "");
+    if (code == 0) {
+        sync_folder(result->path);
+        free(result->temporary);
+        result->temporary = NULL;
+    }
+    result_drop(result);
+    return code;
+}
+
+void result_drop(result_file *result) {
+    if (result->temporary)
+        unlink(result->temporary);
+    free(result->temporary);
+    free(result->path);
+    result->temporary = result->path = NULL;
+}

@@ -1,0 +1,36 @@
+/* A file that a command makes: written under a hidden name beside, and given its own at the end, so that an interrupted
+ * or failed command leaves nothing that looks whole. */
+#ifndef D7_CLI_RESULT_H
+#define D7_CLI_RESULT_H
+
+#include <signal.h>
+
+#include "commands.h"
+
+typedef struct result_file {
+    const command *self;
+    char *path;      /* the final name */
+    char *temporary; /* where to write; NULL: nothing to commit or drop */
+    bool overwrite;
+} result_file;
+
+/* Prepares a result and makes SIGINT and SIGTERM set command_stopped. `temporary` does not exist yet.
+ * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, or the folder is not. */
+int result_begin(const command *self, const char *path, bool overwrite, result_file *ret);
+
+/* Syncs the file and gives it its name, without replacing unless `overwrite`. Returns 0, or an exit code after saying
+ * why; then the temporary file is gone. */
+int result_commit(result_file *result);
+
+/* Removes what was written. Allowed after a commit or a failed begin, where it does nothing but release. */
+void result_drop(result_file *result);
+
+/* Set by SIGINT and SIGTERM after the first result_begin() (or command_catch_stop()): answer it with D7_ERR_CANCELLED,
+ * drop the results and return command_stopped_code(). A second signal ends the process at once. */
+extern volatile sig_atomic_t command_stopped;
+void command_catch_stop(void);
+
+/* Says that the command was stopped; returns the exit code. */
+int command_stopped_code(const command *self);
+
+#endif

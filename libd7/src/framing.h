@@ -38,6 +38,7 @@ typedef struct d7__entry {
 /* Finds entries in a source. */
 typedef struct d7__framing {
     d7__source *source;
+    bool unframed;    /* blocks have a length only: see unframed.c */
     d7__buffer entry; /* put together when it has several fragments */
 } d7__framing;
 

@@ -121,6 +121,15 @@ static int io_sync_directory(void *ctx, const char *path) {
     return rc;
 }
 
+static int io_same(void *ctx, void *file, const char *path, bool *ret_same) {
+    (void)ctx;
+    struct stat open_file, at_path;
+    if (fstat(io_fd(file), &open_file) != 0 || stat(path, &at_path) != 0)
+        return -errno;
+    *ret_same = open_file.st_ino == at_path.st_ino && open_file.st_dev == at_path.st_dev;
+    return 0;
+}
+
 const d7_io *d7_io_system(void) {
     static const d7_io system_io = {
         .open = io_open,
@@ -134,6 +143,7 @@ const d7_io *d7_io_system(void) {
         .held = io_held,
         .remove = io_remove,
         .sync_directory = io_sync_directory,
+        .same = io_same,
     };
     return &system_io;
 }

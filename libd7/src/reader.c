@@ -259,6 +259,10 @@ d7_state d7_reader_state(const d7_reader *r) {
     return r->state;
 }
 
+bool d7_reader_unframed(const d7_reader *r) {
+    return r->framing.unframed;
+}
+
 bool d7_reader_held(const d7_reader *r) {
     return r->held;
 }

@@ -395,6 +395,7 @@ int d7_reader_dataset(const d7_reader *r, uint32_t dataset_id, d7_dataset_info *
                                   .name_bytes = item->name_bytes,
                                   .type = item->type,
                                   .items = dataset_items(&r->datasets[dataset_id]),
+                                  .paged_items = dataset_items(&r->datasets[dataset_id]),
                                   .pages = r->datasets[dataset_id].n_pages,
                                   .shape = item->shape,
                                   .rank = item->rank};

@@ -35,10 +35,17 @@ void memio_free(memio *m) {
     *m = (memio){0};
 }
 
+/* There is one file only, and so none beside it. */
+static bool is_tail(const char *path) {
+    size_t n = strlen(path), suffix = strlen(D7_TAIL_SUFFIX);
+    return n > suffix && strcmp(path + n - suffix, D7_TAIL_SUFFIX) == 0;
+}
+
 static int memio_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
     memio *m = ctx;
-    (void)path;
     (void)mode;
+    if (is_tail(path))
+        return -ENOENT;
     int rc = memio_call(m, MEMIO_OPEN);
     if (rc != 0)
         return rc;

@@ -139,7 +139,7 @@ enum d7_io_flags {
  *
  * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
  * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
- * at once only as d7_writer_sync_data() says. All but `remove` and `sync_directory` are required.
+ * at once only as d7_writer_sync_data() says. All but `remove`, `sync_directory` and `same` are required.
  */
 typedef struct d7_io {
     void *ctx;
@@ -154,6 +154,9 @@ typedef struct d7_io {
     int (*held)(void *ctx, void *file, bool *ret_held); /* does someone else hold the lock? never takes it */
     int (*remove)(void *ctx, const char *path); /* may be NULL: a failed creation then leaves its file */
     int (*sync_directory)(void *ctx, const char *path); /* syncs the folder of path; may be NULL: not done */
+    /* Is the open file the one that lies at path now? -ENOENT: none does; may be NULL: nobody notices that a
+     * file was replaced */
+    int (*same)(void *ctx, void *file, const char *path, bool *ret_same);
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
@@ -439,6 +442,12 @@ D7_API const char *d7_problem_text(d7_problem_code code);
 typedef struct d7_reader_options {
     bool recover; /* do not trust epilogue and global index: islands and scan, as for an unclosed file */
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
+    /* Leave out what the tail of an unclosed file holds (NAME.photons.tail beside it, see "The tail"). Default
+     * false: its values are the newest items of their datasets, its attributes the newest of the file. */
+    bool pages_only;
+    /* Also read files whose blocks have no begin and end bits, as one other writer makes them; such a file is
+     * no valid D7. Default false: they are refused, with this reason. */
+    bool unframed;
     const d7_io *io;
     const d7_alloc *alloc;
 } d7_reader_options;
@@ -458,8 +467,8 @@ typedef enum d7_state {
  * whole can be read.
  *  options  NULL: defaults
  *  Returns  0 and the reader; D7_ERR_NOTFOUND (no such file); D7_ERR_TRUNCATED (cut inside the header);
- *           D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks, as one other writer makes them:
- *           err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO
+ *           D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks, as one other writer makes them,
+ *           and options->unframed is not set: err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO
  *  Memory   up to 24 bytes a page while opening, 8 after, and the largest entry twice
  *  Source   format: section 5 of the D7 specification
  */
@@ -468,10 +477,32 @@ D7_API D7_MUST_USE int d7_reader_open(d7_reader **ret_reader, const char *path,
 
 D7_API void d7_reader_free(d7_reader *r);
 
+/** What d7_reader_refresh() found. */
+enum d7_change {
+    D7_CHANGE_GREW = 1,     /* there are more items, or attributes were set */
+    D7_CHANGE_CLOSED = 2,   /* the file ends in a valid epilogue now */
+    D7_CHANGE_CUT = 4,      /* it has lost what it held: it was read anew, and there may be fewer items */
+    D7_CHANGE_REPLACED = 8, /* another file lies at the path now, or none: the reader stays with its own */
+};
+
+/** Learns what was added to the file since it was opened or refreshed: pages, attributes, the newest items in
+ * its tail, the close. Goes on where it stopped, so that it costs what was added; after a cut (a recovery takes
+ * back what was not proved, or somebody shortened the file) the file is read as by opening it again. Item
+ * numbers stay what they are but after a cut. Strings and infos that getters gave out are to be asked for
+ * anew.
+ *  ret_changes bits of d7_change; may be NULL. REPLACED is told once
+ *  Returns  0; D7_ERR_TRUNCATED (it shrinks at this moment: try again); D7_ERR_CORRUPT, D7_ERR_LIMIT,
+ *           D7_ERR_UNSUPPORTED (after a cut, its header cannot be read); D7_ERR_NOMEM; D7_ERR_IO. After a
+ *           failure the reader is as it was, and the next refresh finds what this one did not
+ */
+D7_API D7_MUST_USE int d7_reader_refresh(d7_reader *r, unsigned *ret_changes, d7_error *err);
+
 D7_API d7_state d7_reader_state(const d7_reader *r);
-/** Whether a writer held the file when it was opened. */
+/** Whether the file's blocks have no begin and end bits: see d7_reader_options. */
+D7_API bool d7_reader_unframed(const d7_reader *r);
+/** Whether a writer held the file when it was opened or refreshed. */
 D7_API bool d7_reader_held(const d7_reader *r);
-/** Length of the file when it was opened, in bytes. */
+/** Length of the file when it was opened or refreshed, in bytes. */
 D7_API uint64_t d7_reader_file_bytes(const d7_reader *r);
 D7_API void d7_reader_version(const d7_reader *r, uint32_t ret_version[3]);
 /** Blocks from island to island. */
@@ -485,8 +516,10 @@ typedef struct d7_dataset_info {
     const char *name;
     size_t name_bytes; /* without the NUL */
     d7_type type;
-    uint64_t
-        items; /* readable and damaged ones; a damaged last page, whose length nobody knows, counts none */
+    /* Readable and damaged ones, those of the tail included; a damaged last page, whose length nobody knows,
+     * counts none. */
+    uint64_t items;
+    uint64_t paged_items; /* those in pages: less than `items` where a tail holds the newest */
     uint64_t pages;
     const uint64_t *shape; /* [rank] as the header gives it; the first number of a growing dataset is 0 */
     size_t rank;

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "commands.h"
+#include "result.h"
 
 enum { OPTION_HELP = 'h' };
 
@@ -45,7 +46,7 @@ int command_progress(void *bar, uint64_t done, uint64_t total) {
     cli_progress *p = bar;
     p->total = total;
     cli_progress_update(p, done);
-    return 0;
+    return command_stopped;
 }
 
 bool parse_count(const char *text, uint64_t *ret) {

@@ -67,7 +67,7 @@ static const char *dataset_name(const d7_reader *names, uint32_t dataset_id) {
 }
 
 void print_problem(FILE *out, const char *file, const d7_problem *p, const d7_reader *names) {
-    fprintf(out, "%s: %s: %s", file, p->severity == D7_DAMAGE ? "damage" : "note", d7_problem_name(p->code));
+    fprintf(out, "%s: %s: %s", file, d7_severity_name(p->severity), d7_problem_name(p->code));
     if (p->offset != D7_NO_OFFSET)
         fprintf(out, " at byte %" PRIu64, p->offset);
     if (p->dataset_id != D7_NO_DATASET) {
@@ -84,7 +84,7 @@ void print_problem(FILE *out, const char *file, const d7_problem *p, const d7_re
 
 void print_problem_json(FILE *out, const d7_problem *p, const d7_reader *names) {
     fprintf(out, "{\"code\": \"%s\", \"severity\": \"%s\", \"offset\": ", d7_problem_name(p->code),
-            p->severity == D7_DAMAGE ? "damage" : "note");
+            d7_severity_name(p->severity));
     if (p->offset == D7_NO_OFFSET)
         fputs("null", out);
     else

@@ -66,12 +66,13 @@ static void json_datasets(const d7_reader *r) {
     printf("\n  ]");
 }
 
-static void json_problems(const d7_reader *r, const char *key, d7_severity severity) {
+/* Damage, or everything else. */
+static void json_problems(const d7_reader *r, const char *key, bool damage) {
     const char *separator = "";
     d7_problem p;
     printf("\"%s\": [", key);
     for (size_t i = 0; d7_reader_problem(r, i, &p) == 0; i++) {
-        if (p.severity != severity)
+        if ((p.severity == D7_DAMAGE) != damage)
             continue;
         printf("%s\n    ", separator);
         print_problem_json(stdout, &p, r);
@@ -94,9 +95,9 @@ static void print_json(const char *path, const d7_reader *r, bool checked) {
     printf(",\n  ");
     json_datasets(r);
     printf(",\n  ");
-    json_problems(r, "problems", D7_DAMAGE);
+    json_problems(r, "problems", true);
     printf(",\n  ");
-    json_problems(r, "notes", D7_NOTE);
+    json_problems(r, "notes", false);
     printf(",\n  \"pages_checked\": %s\n}\n", checked ? "true" : "false");
 }
 

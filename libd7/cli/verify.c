@@ -8,16 +8,17 @@
 typedef struct verify_job {
     const char *path;
     const d7_reader *names;
-    bool json;
+    bool json, strict;
     const char *separator;
 } verify_job;
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_STRICT };
 
 static bool verify_option(void *ctx, int option, const char *argument) {
     verify_job *job = ctx;
     (void)argument;
     job->json |= option == OPTION_JSON;
+    job->strict |= option == OPTION_STRICT;
     return true;
 }
 
@@ -32,21 +33,26 @@ static void verify_problem(void *ctx, const d7_problem *problem) {
     job->separator = ",";
 }
 
-static void print_summary(const verify_job *job, const d7_verify_summary *s) {
-    const char *state = s->state == D7_STATE_CLOSED ? "closed" : "open",
-               *held = s->held ? " (being written)" : "";
-    if (job->json) {
-        printf("\n  ],\n  \"state\": \"%s\",\n  \"held\": %s,\n  \"bytes\": %" PRIu64
-               ",\n  \"entries\": %" PRIu64 ",\n  \"pages\": %" PRIu64 ",\n  \"damages\": %" PRIu64
-               ",\n  \"notes\": %" PRIu64 "\n}\n",
-               state, s->held ? "true" : "false", s->file_bytes, s->entries, s->pages, s->damages, s->notes);
-        return;
-    }
-    const char *verdict = s->damages ? "damaged" : s->notes ? "no damage, but see the notes" : "clean";
-    printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, verdict, state, held, s->pages,
-           s->entries);
-    if (s->damages || s->notes)
-        printf(", damages: %" PRIu64 ", notes: %" PRIu64, s->damages, s->notes);
+static const char *state_name(const d7_verify_summary *s) {
+    return s->state == D7_STATE_CLOSED ? "closed" : "open";
+}
+
+static void print_summary_json(const d7_verify_summary *s, bool good) {
+    printf("\n  ],\n  \"state\": \"%s\",\n  \"held\": %s,\n  \"bytes\": %" PRIu64 ",\n  \"entries\": %" PRIu64
+           ",\n  \"pages\": %" PRIu64 ",\n  \"damages\": %" PRIu64 ",\n  \"data_notes\": %" PRIu64
+           ",\n  \"style_notes\": %" PRIu64 ",\n  \"good\": %s\n}\n",
+           state_name(s), s->held ? "true" : "false", s->file_bytes, s->entries, s->pages, s->damages,
+           s->data_notes, s->style_notes, good ? "true" : "false");
+}
+
+static void print_summary_text(const verify_job *job, const d7_verify_summary *s) {
+    bool notes = s->data_notes || s->style_notes;
+    const char *verdict = s->damages ? "damaged" : notes ? "no damage, but see the notes" : "clean";
+    printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, verdict, state_name(s),
+           s->held ? " (being written)" : "", s->pages, s->entries);
+    if (s->damages || notes)
+        printf(", damages: %" PRIu64 ", data notes: %" PRIu64 ", style notes: %" PRIu64, s->damages,
+               s->data_notes, s->style_notes);
     printf("\n");
 }
 
@@ -66,13 +72,19 @@ static int verify_reader(const command *self, verify_job *job, d7_reader *r) {
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
         return command_fail(self, "%s", err.text);
-    print_summary(job, &summary);
-    return summary.damages ? CLI_PROBLEMS : CLI_OK;
+    bool good = summary.damages == 0 && !(job->strict && (summary.data_notes || summary.style_notes));
+    if (job->json)
+        print_summary_json(&summary, good);
+    else
+        print_summary_text(job, &summary);
+    return good ? CLI_OK : CLI_PROBLEMS;
 }
 
 static int verify_run(const command *self, int argc, char **argv) {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                            {"strict", no_argument, NULL, OPTION_STRICT},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     verify_job job = {0};
     int code = command_options(self, argc, argv, options, verify_option, &job, 1);
     if (code >= 0)
@@ -90,19 +102,24 @@ static int verify_run(const command *self, int argc, char **argv) {
 const command command_verify = {
     .name = "verify",
     .summary = "hold a whole file against the rules of the format",
-    .help = "usage: d7 verify FILE [--json]\n\n"
-            "Reads a whole .photons file and prints a line for everything in it that breaks a rule of the "
-            "format:\n"
-            "class, code, byte, dataset, items, reason. Damage means that data is lost or that readers will "
-            "stumble;\n"
-            "a note is worth knowing and no more. The last line says how the file is.\n\n"
-            "  --json   one JSON object instead\n"
-            "  --help   this text\n\n"
-            "Exit status: 0 clean (also a file that is open and whole), 1 damaged, or cut short and not held "
-            "by a\n"
-            "writer, 2 usage, or the file cannot be read.\n\n"
-            "Examples:\n"
-            "  d7 verify run.photons\n"
-            "  for f in *.photons; do d7 verify \"$f\" > /dev/null || echo \"$f\"; done\n",
+    .help =
+        "usage: d7 verify FILE [--strict] [--json]\n\n"
+        "Reads a whole .photons file and prints a line for everything in it that is not as it should be:\n"
+        "class, code, byte, dataset, items, reason. The classes:\n\n"
+        "  damage   data is lost, or the file breaks the format\n"
+        "  data     what was recorded is odd: values out of range, columns of unequal length\n"
+        "  style    written otherwise than it should be; nothing is lost, but some readers may mind\n"
+        "  notice   a writer is at work on the file; no problem\n\n"
+        "The codes are in d7(1). The last line says how the file is.\n\n"
+        "  --strict  data and style count as problems too\n"
+        "  --json    one JSON object instead\n"
+        "  --help    this text\n\n"
+        "Exit status: 0 no damage (also a file that is open and whole, or being written), 1 damaged, or cut "
+        "short\n"
+        "and not held by a writer, or, with --strict, a problem of any class; 2 usage, or the file cannot be "
+        "read.\n\n"
+        "Examples:\n"
+        "  d7 verify run.photons\n"
+        "  for f in *.photons; do d7 verify --strict \"$f\" > /dev/null || echo \"$f\"; done\n",
     .run = verify_run,
 };

@@ -2,17 +2,22 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name;
     d7_severity severity;
 } kinds[D7_N_PROBLEMS] = {
-#define SEVERITY_DAMAGE D7_DAMAGE
-#define SEVERITY_NOTE D7_NOTE
-#define PROBLEM_KIND(code, severity, text) [D7_PROBLEM_##code] = {#code, SEVERITY_##severity},
+#define PROBLEM_KIND(code, severity, text) [D7_PROBLEM_##code] = {#code, D7_##severity},
     D7_PROBLEM_MAP(PROBLEM_KIND)
 #undef PROBLEM_KIND
 };
+
+const char *d7_severity_name(d7_severity severity) {
+    static const char *const names[D7_N_SEVERITIES] = {
+        [D7_DAMAGE] = "damage", [D7_DATA] = "data", [D7_STYLE] = "style", [D7_NOTICE] = "notice"};
+    return (unsigned)severity < D7_N_SEVERITIES ? names[severity] : NULL;
+}
 
 const char *d7_problem_name(d7_problem_code code) {
     return (unsigned)code < D7_N_PROBLEMS ? kinds[code].name : NULL;
@@ -39,7 +44,8 @@ void d7__problems_free(d7__problems *p) {
 
 void d7__problems_clear(d7__problems *p) {
     p->n = 0;
-    p->total = p->damages = 0;
+    p->total = 0;
+    memset(p->by_severity, 0, sizeof p->by_severity);
 }
 
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...) {
@@ -64,7 +70,7 @@ void d7__problems_add(d7__problems *p, const d7_problem *problem) {
     if (is_kept(p, problem))
         return;
     p->total++;
-    p->damages += problem->severity == D7_DAMAGE;
+    p->by_severity[problem->severity]++;
     if (p->tell)
         p->tell(p->tell_ctx, problem);
     if (p->keep && p->n < D7__PROBLEMS_KEPT &&

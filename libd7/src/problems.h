@@ -13,13 +13,13 @@ typedef struct d7__problems {
     bool keep;
     d7_problem *items; /* [n] those kept */
     size_t n, cap;
-    uint64_t total, damages;
+    uint64_t total, by_severity[D7_N_SEVERITIES];
 } d7__problems;
 
 void d7__problems_free(d7__problems *p);
 void d7__problems_clear(d7__problems *p);
 
-/* A problem with its usual severity, no dataset and no items. */
+/* A problem with its severity, no dataset and no items. */
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -320,7 +320,7 @@ uint64_t d7_reader_n_problems(const d7_reader *r) {
 }
 
 uint64_t d7_reader_n_damages(const d7_reader *r) {
-    return r->problems.damages;
+    return r->problems.by_severity[D7_DAMAGE];
 }
 
 int d7_reader_problem(const d7_reader *r, size_t i, d7_problem *ret_problem) {

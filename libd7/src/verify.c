@@ -379,8 +379,9 @@ int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
     tell_what_opening_found(r, on_problem, problem_ctx);
     int rc = verify(&v, progress, progress_ctx, err);
     if (rc == 0) {
-        v.sum.damages = r->problems.damages;
-        v.sum.notes = r->problems.total - r->problems.damages;
+        v.sum.damages = r->problems.by_severity[D7_DAMAGE];
+        v.sum.data_notes = r->problems.by_severity[D7_DATA];
+        v.sum.style_notes = r->problems.by_severity[D7_STYLE];
         *ret_summary = v.sum;
     }
     r->problems.tell = NULL;

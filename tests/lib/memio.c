@@ -35,16 +35,20 @@ void memio_free(memio *m) {
     *m = (memio){0};
 }
 
+static bool ends_in(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
 /* There is one file only, and so none beside it. */
-static bool is_tail(const char *path) {
-    size_t n = strlen(path), suffix = strlen(D7_TAIL_SUFFIX);
-    return n > suffix && strcmp(path + n - suffix, D7_TAIL_SUFFIX) == 0;
+static bool is_beside(const char *path) {
+    return ends_in(path, D7_TAIL_SUFFIX) || ends_in(path, ".crc");
 }
 
 static int memio_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
     memio *m = ctx;
     (void)mode;
-    if (is_tail(path))
+    if (is_beside(path))
         return -ENOENT;
     int rc = memio_call(m, MEMIO_OPEN);
     if (rc != 0)
@@ -166,19 +170,40 @@ d7_io memio_table(memio *m) {
                    .remove = memio_remove};
 }
 
+/* In front of each piece: its size. */
+enum { SIZE_BYTES = 16 };
+
+static size_t piece_bytes(const void *memory) {
+    size_t bytes = 0;
+    if (memory)
+        memcpy(&bytes, (const uint8_t *)memory - SIZE_BYTES, sizeof bytes);
+    return bytes;
+}
+
+static void *piece_start(void *memory) {
+    return memory ? (uint8_t *)memory - SIZE_BYTES : NULL;
+}
+
 static void *memcount_resize(void *ctx, void *old, size_t bytes) {
     memcount *c = ctx;
-    if (c->fail_at && ++c->calls >= c->fail_at)
+    size_t before = piece_bytes(old);
+    if ((c->fail_at && ++c->calls >= c->fail_at) || bytes > SIZE_MAX - SIZE_BYTES)
         return NULL;
-    void *memory = realloc(old, bytes);
-    c->outstanding += memory && !old;
-    return memory;
+    uint8_t *memory = realloc(piece_start(old), SIZE_BYTES + bytes);
+    if (!memory)
+        return NULL;
+    memcpy(memory, &bytes, sizeof bytes);
+    c->outstanding += !old;
+    c->bytes += bytes - before;
+    c->peak = c->bytes > c->peak ? c->bytes : c->peak;
+    return memory + SIZE_BYTES;
 }
 
 static void memcount_release(void *ctx, void *old) {
     memcount *c = ctx;
     c->outstanding -= old != NULL;
-    free(old);
+    c->bytes -= piece_bytes(old);
+    free(piece_start(old));
 }
 
 d7_alloc memcount_table(memcount *c) {

@@ -242,6 +242,10 @@ typedef struct d7_writer_options {
     uint32_t bytes_per_page;        /* default 16384; limits: see d7_writer_create() */
     const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
     size_t n_attributes;            /* even a file cut early has them; default none */
+    const struct d7_reader *like;   /* a copy of this file: the header keeps its version and unknown fields, and of datasets
+                                       with the same name and type the shapes and unknown fields; the sizes are
+                                       those given here, so copy its index_step and bytes_per_page where they are to stay.
+                                       Needed only for the creation; default NULL */
     bool overwrite;                 /* replace an existing file; default false: D7_ERR_EXISTS */
     unsigned mode;                  /* permissions of a new file before the umask; default 0666 */
     d7_locking locking;             /* default D7_LOCK_TRY */
@@ -384,13 +388,20 @@ D7_API uint64_t d7_writer_index_bytes(const d7_writer *w);
 
 /* ---- Problems ---- */
 
-/** How bad a problem is. */
+/** The class of a problem. */
 typedef enum d7_severity {
-    D7_DAMAGE = 0, /* data is lost or the file breaks the format */
-    D7_NOTE        /* worth knowing; nothing is lost */
+    D7_DAMAGE = 0, /* data is lost, or the file breaks the format and readers stumble */
+    D7_DATA,       /* what the instrument or its recorder put there is odd: unequal columns, values out of range */
+    D7_STYLE,      /* written otherwise than writers of this format should: nothing is lost, but some readers may mind */
+    D7_NOTICE      /* no problem but the state of the file: a writer is at it. Nothing depends on it */
 } d7_severity;
 
-/** name, usual severity, what it means */
+#define D7_N_SEVERITIES 4
+
+/** "damage", "data", "style", "notice"; NULL for a number that is none. Any thread. */
+D7_API const char *d7_severity_name(d7_severity severity);
+
+/** name, severity, what it means */
 #define D7_PROBLEM_MAP(X)                                                                                    \
     X(TORN_TAIL, DAMAGE, "the last entry is incomplete")                                                     \
     X(NO_EPILOGUE, DAMAGE, "the closing was cut short: a global index without an epilogue")                  \
@@ -406,9 +417,9 @@ typedef enum d7_severity {
     X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8, or the global index lacks it")                \
     X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
-    X(ISLAND_PLACE, NOTE, "an index island is missing or not where a writer puts it")                        \
-    X(PAGE_LENGTH, NOTE, "a page before the last holds another number of items than the header says")        \
-    X(BEING_WRITTEN, NOTE, "a writer holds the file; its last entry is not whole yet")
+    X(ISLAND_PLACE, STYLE, "an index island is missing or not where a writer puts it")                        \
+    X(PAGE_LENGTH, STYLE, "a page before the last holds another number of items than the header says")       \
+    X(BEING_WRITTEN, NOTICE, "a writer holds the file; its last entry is not whole yet")
 
 typedef enum d7_problem_code {
 #define D7_PROBLEM_ENUM(name, severity, text) D7_PROBLEM_##name,
@@ -438,10 +449,15 @@ D7_API const char *d7_problem_text(d7_problem_code code);
 
 /* ---- Reading ---- */
 
+#define D7_READER_LANES_MAX 16u
+
 /** Fill with d7_reader_options_init(). The tables must outlive the reader. */
 typedef struct d7_reader_options {
     bool recover; /* do not trust epilogue and global index: islands and scan, as for an unclosed file */
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
+    const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
+    unsigned lanes;              /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an
+                                    executor; at most D7_READER_LANES_MAX count */
     /* Leave out what the tail of an unclosed file holds (NAME.photons.tail beside it, see "The tail"). Default
      * false: its values are the newest items of their datasets, its attributes the newest of the file. */
     bool pages_only;
@@ -557,6 +573,53 @@ D7_API D7_MUST_USE int d7_reader_problem(const d7_reader *r, size_t i, d7_proble
 D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out,
                                       d7_error *err);
 
+/** Fill with d7_columns_options_init(). */
+typedef struct d7_columns_options {
+    uint64_t from;      /* the first row; default 0 */
+    uint64_t to;        /* one past the last; default UINT64_MAX: the end of the shortest column */
+    size_t chunk_items; /* the most rows that one d7_columns_next() gives; default 0: 262144 */
+    bool skip_damaged;  /* leave out rows that a damaged page of some column held; default false: they are an error */
+} d7_columns_options;
+
+D7_API void d7_columns_options_init(d7_columns_options *options);
+
+/** Several datasets read side by side, row by row: item i of each is row i (x, y and dt of the same photon). One thread at
+ * a time, that of the reader, which must outlive it; other calls on the reader may come in between. */
+typedef struct d7_columns d7_columns;
+
+/** Begins to read rows [from, to).
+ *  dataset_ids [n], n > 0, copied; of any types; ms and others that are not one item a photon make no rows with the rest
+ *  options     NULL: defaults
+ *  Returns     0; D7_ERR_ARG: no such dataset, from past the end of the shortest column, or `to` (but for UINT64_MAX) past it
+ *              or before from; D7_ERR_NOMEM
+ *  Memory      chunk_items of each column, rounded up to whole pages unless that is over 32 MiB
+ */
+D7_API D7_MUST_USE int d7_columns_open(d7_columns **ret_columns, d7_reader *r, const uint32_t *dataset_ids, size_t n,
+                                       const d7_columns_options *options, d7_error *err);
+
+/** Consecutive rows. */
+typedef struct d7_chunk {
+    uint64_t first_item;       /* the row of values[..][0] */
+    size_t n;                  /* rows; 0: the end */
+    const void *const *values; /* [columns][n] in the order of dataset_ids, of each one's type, host byte order, aligned for
+                                  it; good until the next call */
+} d7_chunk;
+
+/** The next rows, in rising order; between 1 and chunk_items of them, n of 0 at the end. Pages are read from the file in its
+ * order, all columns together, and decoded by the reader's lanes.
+ *  Returns  0; D7_ERR_CORRUPT: a damaged page holds the next row (those before it were given, and with skip_damaged this is
+ *           no error: first_item then jumps); D7_ERR_STATE: a page of unexpected length was met, and counting showed that
+ *           shorter or longer pages before `from` had made the rows given so far misnumbered: open anew; D7_ERR_TRUNCATED:
+ *           the file has shrunk; D7_ERR_IO; D7_ERR_NOMEM. After an error the same call may be made again
+ */
+D7_API D7_MUST_USE int d7_columns_next(d7_columns *c, d7_chunk *ret_chunk, d7_error *err);
+
+/** Rows left out so far because of skip_damaged. */
+D7_API uint64_t d7_columns_skipped(const d7_columns *c);
+
+/** NULL is allowed. */
+D7_API void d7_columns_free(d7_columns *c);
+
 /** Where a page is and what it holds. */
 typedef struct d7_page_info {
     uint64_t offset; /* of its first fragment header */
@@ -572,6 +635,24 @@ D7_API D7_MUST_USE int d7_reader_page(const d7_reader *r, uint32_t dataset_id, u
 /** The page that holds an item. Returns 0; D7_ERR_ARG: no such item. */
 D7_API D7_MUST_USE int d7_reader_find_page(const d7_reader *r, uint32_t dataset_id, uint64_t item,
                                            uint64_t *ret_page);
+
+/** A page as it is in the file: its serialised entry, unknown fields included, for d7_writer_append_page() of a copy.
+ *  ret_entry good until the next call with this reader
+ *  Returns   0; D7_ERR_ARG: no such page; D7_ERR_CORRUPT: it is damaged (only what is needed to count its items was
+ *            looked at: the values may still turn out to be damaged); D7_ERR_TRUNCATED; D7_ERR_NOMEM; D7_ERR_IO
+ */
+D7_API D7_MUST_USE int d7_reader_page_entry(d7_reader *r, uint32_t dataset_id, uint64_t page,
+                                            const uint8_t **ret_entry, size_t *ret_bytes, d7_error *err);
+
+/** The same page under another dataset number, and in the form that d7_writer_append_page() takes: the number first, all
+ * other fields of the page as they are. For copies that select datasets, and for pages of other writers.
+ *  out      [cap] bytes, not overlapping entry; bytes + 16 always suffice
+ *  Returns  0 and the entry's length; D7_ERR_CORRUPT: no page; D7_ERR_LIMIT: cap is too small, or longer than
+ *           D7_ENTRY_BYTES_MAX
+ *  Thread   any; pure
+ */
+D7_API D7_MUST_USE int d7_page_relabel(const void *entry, size_t bytes, uint32_t dataset_id, void *out, size_t cap,
+                                       size_t *ret_bytes);
 
 /** Called now and then during long work; anything but 0 stops it with D7_ERR_CANCELLED. */
 typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
@@ -645,8 +726,7 @@ typedef struct d7_verify_summary {
     uint64_t file_bytes;
     uint64_t entries;
     uint64_t pages;
-    uint64_t damages; /* problems of severity D7_DAMAGE */
-    uint64_t notes;
+    uint64_t damages, data_notes, style_notes; /* problems of each class; notices are not counted */
 } d7_verify_summary;
 
 /** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,

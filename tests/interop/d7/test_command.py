@@ -187,7 +187,7 @@ def held_files(folder):
         f.truncate(size - 100)
     got = info(path)
     assert got["held"] and got["problems"] == [] and [n["code"] for n in got["notes"]] == ["BEING_WRITTEN"], got
-    assert b"note: BEING_WRITTEN" in d7("verify", path)
+    assert b"notice: BEING_WRITTEN" in d7("verify", path, "--strict")
     data = d7("cat", path, "/x", "--format", "raw")
     assert data == array.array("H", values[:8192 * 8]).tobytes()
 

@@ -82,6 +82,22 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err);
 int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
                            d7_error *err);
 
+/* Items [from, from + n) of a dataset, for `out`. */
+typedef struct d7__want {
+    uint32_t dataset_id;
+    uint64_t from;
+    size_t n;
+    uint8_t *out;
+} d7__want;
+
+/* Reads several ranges together. Items of damaged pages are left as they are in `out`, and those pages are damaged in the
+ * map then; the first damage is the result. When a page of unexpected length is met, its dataset is counted, and
+ * *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
+int d7__reader_read_wants(d7_reader *r, const d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
+
+/* The error for a file whose pages were counted and then hold something else. */
+int d7__reader_pages_change(const d7_reader *r, d7_error *err);
+
 /* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL:
  * it is read. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err);

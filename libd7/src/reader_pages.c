@@ -105,10 +105,11 @@ static int damaged_page(d7_reader *r, uint32_t ds, size_t page, const char *reas
     p.n_items = n;
     if (!d->damaged)
         d->damaged = d7__new(&r->alloc, d->n_pages);
-    if (!d->damaged || !d->damaged[page])
+    if (!d->damaged)
+        return d7__reader_no_memory(r, err);
+    if (!d->damaged[page])
         d7__problems_add(&r->problems, &p);
-    if (d->damaged)
-        d->damaged[page] = 1;
+    d->damaged[page] = 1;
     return d7__fail(err, D7_ERR_CORRUPT, 0, d->offsets[page],
                     "%s: dataset %s, page %zu (items from %" PRIu64 ") at byte %" PRIu64 " is damaged: %s",
                     r->source.path, r->header.datasets[ds].name, page, first, d->offsets[page], reason);
@@ -360,22 +361,40 @@ static int read_items(d7_reader *r, uint32_t ds, uint64_t from, size_t n, uint8_
     return damage;
 }
 
+int d7__reader_read_wants(d7_reader *r, const d7__want *wants, size_t n, bool *ret_recounted, d7_error *err) {
+    int damage = 0;
+    for (size_t i = 0; i < n; i++) {
+        const d7__want *w = &wants[i];
+        int rc = read_items(r, w->dataset_id, w->from, w->n, w->out, damage ? NULL : err);
+        if (rc == UNEXPECTED_LENGTH) {
+            *ret_recounted = true;
+            return count_dataset(r, w->dataset_id, &(counting){0}, err);
+        }
+        if (rc != 0 && rc != D7_ERR_CORRUPT)
+            return rc;
+        damage = damage ? damage : rc;
+    }
+    return damage;
+}
+
+int d7__reader_pages_change(const d7_reader *r, d7_error *err) {
+    return d7__fail(err, D7_ERR_CORRUPT, 0, D7_NO_OFFSET, "%s: pages change while they are read",
+                    r->source.path);
+}
+
 int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out, d7_error *err) {
     if (dataset_id >= r->header.n_datasets || (n && !out))
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET,
                         "%s: there is no dataset %" PRIu32 ", or no room for values", r->source.path,
                         dataset_id);
-    int rc = read_items(r, dataset_id, from, n, out, err);
-    if (rc != UNEXPECTED_LENGTH)
-        return rc;
-    rc = count_dataset(r, dataset_id, &(counting){0}, err);
-    if (rc == 0)
-        rc = read_items(r, dataset_id, from, n, out, err);
-    if (rc == UNEXPECTED_LENGTH)
-        return d7__fail(err, D7_ERR_CORRUPT, 0, D7_NO_OFFSET,
-                        "%s: pages of dataset %s change while they are read", r->source.path,
-                        r->header.datasets[dataset_id].name);
-    return rc;
+    d7__want want = {.dataset_id = dataset_id, .from = from, .n = n, .out = out};
+    for (int i = 0; i < 2; i++) {
+        bool recounted = false;
+        int rc = d7__reader_read_wants(r, &want, 1, &recounted, err);
+        if (rc != 0 || !recounted)
+            return rc;
+    }
+    return d7__reader_pages_change(r, err);
 }
 
 /* ---- getters ---- */

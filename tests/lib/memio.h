@@ -41,10 +41,11 @@ void memio_set(memio *m, const void *data, size_t n);
 void memio_free(memio *m);
 d7_io memio_table(memio *m);
 
-/* Memory behind libd7's table: counts what is outstanding; allocation fail_at (from 1) and all after it fail.
- */
+/* Memory behind libd7's table: counts what is outstanding, in pieces and in bytes; allocation fail_at (from 1) and all
+ * after it fail. */
 typedef struct memcount {
     long outstanding, calls, fail_at;
+    size_t bytes, peak; /* peak: the most bytes at one time */
 } memcount;
 
 d7_alloc memcount_table(memcount *c);

@@ -108,6 +108,7 @@ void d7__header_free(const d7_alloc *a, d7__header *h) {
         d7__release(a, h->datasets[i].shape);
     }
     d7__release(a, h->datasets);
+    d7__release(a, h->body.data);
     *h = (d7__header){0};
 }
 
@@ -148,7 +149,12 @@ static int header_copy_dataset(const d7_alloc *a, const Seven__DatasetInfo *m, d
     return 0;
 }
 
-static int header_copy(const d7_alloc *a, const Seven__Header *m, d7__header *h) {
+static int header_copy(const d7_alloc *a, const Seven__Header *m, d7__cursor body, d7__header *h) {
+    size_t bytes = (size_t)(body.end - body.at);
+    if (d7__buffer_reserve(a, &h->body, bytes) != 0)
+        return D7_ERR_NOMEM;
+    memcpy(h->body.data, body.at, bytes);
+    h->body.n = bytes;
     h->version[0] = m->version_major;
     h->version[1] = m->version_minor;
     h->version[2] = m->version_patch;
@@ -178,7 +184,7 @@ int d7__header_unpack(const d7_alloc *a, const char *path, d7__cursor body, d7__
     d7__header header = {0};
     int rc = header_check(path, m, err);
     if (rc == 0) {
-        rc = header_copy(a, m, &header);
+        rc = header_copy(a, m, body, &header);
         if (rc != 0) {
             d7__header_free(a, &header);
             d7__fail(err, rc, 0, D7_NO_OFFSET, "%s: out of memory", path);

@@ -20,6 +20,7 @@ typedef struct d7__header {
     uint32_t bytes_per_page;
     size_t n_datasets;
     d7__toc_item *datasets;
+    d7__buffer body; /* the message as it was read, for headers that are to be like it */
 } d7__header;
 
 void d7__header_free(const d7_alloc *a, d7__header *h);
@@ -28,6 +29,12 @@ void d7__header_free(const d7_alloc *a, d7__header *h);
  * an entry may be; D7_ERR_NOMEM. */
 int d7__header_pack(const d7_alloc *a, const d7_dataset *datasets, size_t n, uint32_t index_step,
                     uint32_t bytes_per_page, uint8_t **ret_entry, size_t *ret_bytes);
+
+/* The same, but like a header that was read: its version, unknown fields, and the shapes and unknown fields of those
+ * datasets that have the same name and type there. Returns as d7__header_pack(). */
+int d7__header_pack_like(const d7_alloc *a, const d7__header *like, const d7_dataset *datasets, size_t n,
+                         uint32_t index_step, uint32_t bytes_per_page, uint8_t **ret_entry,
+                         size_t *ret_bytes);
 
 /* Reads the body of a Header message. `path` is for errors. Returns 0; D7_ERR_CORRUPT; D7_ERR_UNSUPPORTED: an
  * unknown element type; D7_ERR_LIMIT; D7_ERR_NOMEM. */

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "codec.h"
 #include "error.h"
-#include "messages.h"
+#include "reader.h"
 #include "writer.h"
 
 void d7_writer_options_init(d7_writer_options *options) {
@@ -103,11 +103,14 @@ int d7__writer_prepare(d7_writer *w, const char *path, const d7_dataset *dataset
 }
 
 /* Header, and the attributes known at creation. */
-static int create_frame_start(d7_writer *w, const d7_dataset *datasets, d7_error *err) {
+static int create_frame_start(d7_writer *w, const d7_dataset *datasets, const d7_reader *like,
+                              d7_error *err) {
     uint8_t *header;
     size_t bytes;
-    int rc = d7__header_pack(&w->alloc, datasets, w->n_datasets, w->index_step, w->bytes_per_page, &header,
-                             &bytes);
+    int rc = like ? d7__header_pack_like(&w->alloc, &like->header, datasets, w->n_datasets, w->index_step,
+                                         w->bytes_per_page, &header, &bytes)
+                  : d7__header_pack(&w->alloc, datasets, w->n_datasets, w->index_step, w->bytes_per_page,
+                                    &header, &bytes);
     if (rc == D7_ERR_LIMIT)
         return d7__fail(err, rc, 0, D7_NO_OFFSET,
                         "%s: the names of the datasets do not fit a header of 16 MiB", w->path);
@@ -196,7 +199,7 @@ int d7_writer_create(d7_writer **ret_writer, const char *path, const d7_dataset 
     w->alloc = alloc;
     rc = d7__writer_prepare(w, path, datasets, n, o, err);
     if (rc == 0)
-        rc = create_frame_start(w, datasets, err);
+        rc = create_frame_start(w, datasets, o->like, err);
     if (rc == 0)
         rc = create_file(w, o, err);
     if (rc != 0) {

@@ -46,12 +46,7 @@ int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
         d7__problems_add(&r->problems, &p);
         return 0;
     }
-    if (r->n_found && r->found[r->n_found - 1].offset == offset)
-        return 0;
-    if (d7__grow(&r->alloc, &r->found, &r->cap_found, r->n_found + 1, sizeof *r->found) != 0)
-        return D7_ERR_NOMEM;
-    r->found[r->n_found++] = (d7__page_ref){.offset = offset, .dataset_id = (uint32_t)dataset_id};
-    return 0;
+    return d7__map_add(r, (uint32_t)dataset_id, offset);
 }
 
 typedef struct index_taker {
@@ -99,7 +94,7 @@ int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body,
 }
 
 void d7__reader_forget(d7_reader *r) {
-    r->n_found = 0;
+    d7__map_clear(r);
     d7__attributes_free(&r->attributes);
 }
 
@@ -153,7 +148,8 @@ static int read_header(d7_reader *r, d7_error *err) {
         kind != D7__KIND_HEADER)
         return no_header(r, found, &entry, err);
     r->data_start = entry.next;
-    return d7__header_unpack(&r->alloc, r->source.path, body, &r->header, err);
+    rc = d7__header_unpack(&r->alloc, r->source.path, body, &r->header, err);
+    return rc != 0 ? rc : d7__map_start(r, err);
 }
 
 static void check_names(d7_reader *r) {
@@ -237,13 +233,7 @@ void d7_reader_free(d7_reader *r) {
     if (!r)
         return;
     d7_alloc alloc = r->alloc;
-    for (size_t i = 0; r->datasets && i < r->header.n_datasets; i++) {
-        d7__release(&alloc, r->datasets[i].offsets);
-        d7__release(&alloc, r->datasets[i].first_items);
-        d7__release(&alloc, r->datasets[i].damaged);
-    }
-    d7__release(&alloc, r->datasets);
-    d7__release(&alloc, r->found);
+    d7__map_free(r);
     d7__release(&alloc, r->page.data);
     d7__header_free(&alloc, &r->header);
     d7__attributes_free(&r->attributes);

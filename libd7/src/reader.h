@@ -10,8 +10,9 @@
 #include "problems.h"
 
 typedef struct d7__reader_dataset {
-    uint64_t *offsets; /* [n_pages] where the pages are, rising */
-    size_t n_pages;
+    uint64_t *offsets; /* [n_pages] where the pages are, rising once d7__map_sort() has run */
+    size_t n_pages, cap_pages;
+    bool unsorted;
     size_t items_per_page;
     size_t last_items;     /* in the last page; 0 when that is damaged */
     uint64_t *first_items; /* [n_pages + 1] where pages are uneven; NULL: all but the last are full */
@@ -32,8 +33,6 @@ struct d7_reader {
     d7__attributes attributes;
     d7__problems problems;
 
-    d7__page_ref *found; /* [n_found] pages in the order they were learned of; gone once the map is built */
-    size_t n_found, cap_found;
     d7__reader_dataset *datasets; /* [header.n_datasets] */
 
     d7__buffer page; /* the page decoded last, when only a part of it was asked for */
@@ -50,6 +49,23 @@ typedef struct d7__index_seen {
 } d7__index_seen;
 
 int d7__reader_no_memory(const d7_reader *r, d7_error *err);
+
+/* The page map (reader_map.c): empty, of the header's datasets; without pages again; released. */
+int d7__map_start(d7_reader *r, d7_error *err);
+void d7__map_clear(d7_reader *r);
+void d7__map_free(d7_reader *r);
+
+/* Adds a page; one that is there already is passed over, at the latest when the map is sorted. Returns 0;
+ * D7_ERR_NOMEM. */
+int d7__map_add(d7_reader *r, uint32_t ds, uint64_t offset);
+void d7__map_sort(d7_reader *r);
+
+/* Of a sorted map: the first page at or after `offset` (n_pages: none), and whether one is there. */
+size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset);
+bool d7__map_has(const d7__reader_dataset *d, uint64_t offset);
+
+/* All pages in the order of the file, in memory of the table's. Returns 0; D7_ERR_NOMEM. */
+int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n);
 
 /* Is there a dataset of that id? If not, the page at `offset` is a problem. */
 bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset);

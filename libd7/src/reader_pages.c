@@ -6,61 +6,11 @@
  * read. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec.h"
 #include "error.h"
 #include "reader.h"
-
-/* ---- building the map ---- */
-
-static int compare_refs(const void *a, const void *b) {
-    const d7__page_ref *x = a, *y = b;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* Sorts by offset, where that is needed, and drops pages that were learned of twice. */
-static void sort_found(d7_reader *r) {
-    size_t kept = 0;
-    for (size_t i = 1; i < r->n_found; i++)
-        if (r->found[i].offset < r->found[i - 1].offset) {
-            qsort(r->found, r->n_found, sizeof *r->found, compare_refs);
-            break;
-        }
-    for (size_t i = 0; i < r->n_found; i++)
-        if (kept == 0 || r->found[i].offset != r->found[kept - 1].offset)
-            r->found[kept++] = r->found[i];
-    r->n_found = kept;
-}
-
-static int split_by_dataset(d7_reader *r, d7_error *err) {
-    size_t n = r->header.n_datasets;
-    r->datasets = d7__new(&r->alloc, n * sizeof *r->datasets);
-    if (!r->datasets)
-        return d7__reader_no_memory(r, err);
-    for (size_t i = 0; i < r->n_found; i++)
-        r->datasets[r->found[i].dataset_id].n_pages++;
-    for (size_t i = 0; i < n; i++) {
-        d7__reader_dataset *d = &r->datasets[i];
-        d->items_per_page = d7_items_per_page(r->header.datasets[i].type, r->header.bytes_per_page);
-        d->last_items = d->items_per_page;
-        if (d->n_pages) {
-            d->offsets = d7__new(&r->alloc, d->n_pages * sizeof *d->offsets);
-            if (!d->offsets)
-                return d7__reader_no_memory(r, err);
-        }
-        d->n_pages = 0;
-    }
-    for (size_t i = 0; i < r->n_found; i++) {
-        d7__reader_dataset *d = &r->datasets[r->found[i].dataset_id];
-        d->offsets[d->n_pages++] = r->found[i].offset;
-    }
-    d7__release(&r->alloc, r->found);
-    r->found = NULL;
-    r->n_found = r->cap_found = 0;
-    return 0;
-}
 
 /* ---- where items are ---- */
 
@@ -266,8 +216,8 @@ static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
 }
 
 int d7__reader_map_pages(d7_reader *r, d7_error *err) {
-    sort_found(r);
-    int rc = split_by_dataset(r, err);
+    int rc = 0;
+    d7__map_sort(r);
     for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++)
         rc = look_at_ends(r, (uint32_t)i, err);
     return rc;

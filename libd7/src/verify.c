@@ -86,20 +86,6 @@ static int compare_refs(const void *a, const void *b) {
     return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
 }
 
-/* Is this page in the map, and so reported already if it is damaged? */
-static bool in_map(const verifier *v, const d7__page_ref *page) {
-    const d7__reader_dataset *d = &v->r->datasets[page->dataset_id];
-    size_t low = 0, high = d->n_pages;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->offsets[middle] < page->offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < d->n_pages && d->offsets[low] == page->offset;
-}
-
 /* Holds what the island lists against the pages since the one before. */
 static void check_island_list(verifier *v) {
     island *is = &v->island;
@@ -115,7 +101,7 @@ static void check_island_list(verifier *v) {
         else if (page->offset < v->span_start)
             report(v, D7_PROBLEM_ISLAND_LIST, is->offset, page->dataset_id,
                    "the island lists a page from before the last island");
-        else if (!in_map(v, page))
+        else if (!d7__map_has(&v->r->datasets[page->dataset_id], page->offset))
             report(v, D7_PROBLEM_MISSING_PAGE, page->offset, page->dataset_id,
                    "an island lists a page that is not there");
     }

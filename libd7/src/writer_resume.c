@@ -5,7 +5,6 @@
  * holds from the slot. What is appended then gives the bytes that it would have given without the crash. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec.h"
@@ -33,22 +32,6 @@ static int check_header(const d7_reader *r, const d7_tail_slot *slot, const char
     return 0;
 }
 
-static int by_offset(const void *a, const void *b) {
-    uint64_t x = ((const d7__page_ref *)a)->offset, y = ((const d7__page_ref *)b)->offset;
-    return x < y ? -1 : x > y;
-}
-
-/* Pages in the order of the file, each once. */
-static void sort_pages(d7_reader *r) {
-    size_t n = 0;
-    if (r->n_found)
-        qsort(r->found, r->n_found, sizeof *r->found, by_offset);
-    for (size_t i = 0; i < r->n_found; i++)
-        if (n == 0 || r->found[n - 1].offset != r->found[i].offset)
-            r->found[n++] = r->found[i];
-    r->n_found = n;
-}
-
 static int learn(d7_reader *r, const d7_tail_slot *slot, const char *path, d7_error *err) {
     int rc = check_header(r, slot, path, err);
     if (rc == 0)
@@ -57,7 +40,7 @@ static int learn(d7_reader *r, const d7_tail_slot *slot, const char *path, d7_er
         rc = d7__fail(err, D7_ERR_CORRUPT, 0, r->problems.items[0].offset, "%s: it is damaged: %s", path,
                       r->problems.items[0].text);
     if (rc == 0)
-        sort_pages(r);
+        d7__map_sort(r);
     return rc;
 }
 
@@ -154,13 +137,11 @@ static int take_attributes(d7_writer *w, d7_reader *r, const d7_tail_slot *slot,
     return rc;
 }
 
-/* Takes over the reader's list of pages. */
+/* Takes the reader's pages. */
 static int take_pages(d7_writer *w, d7_reader *r, const d7_tail_slot *slot, d7_error *err) {
-    w->pages = r->found;
-    w->n_pages = r->n_found;
-    w->cap_pages = r->cap_found;
-    r->found = NULL;
-    r->n_found = r->cap_found = 0;
+    if (d7__map_list(r, &w->pages, &w->n_pages) != 0)
+        return d7__writer_no_memory(w, err);
+    w->cap_pages = w->n_pages;
     for (size_t i = 0; i < w->n_pages; i++) {
         d7__writer_dataset *d = &w->datasets[w->pages[i].dataset_id];
         d->paged_items += d->items_per_page;

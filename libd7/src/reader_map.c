@@ -1,0 +1,110 @@
+/* Where each dataset's pages are: 8 bytes a page, in the order of the file.
+ *
+ * Islands and scans give pages in that order, so they are appended; a page that is told of again is found by
+ * bisection. Only other writers' indexes, and islands behind a hole, come out of order: then the dataset is
+ * sorted once, when all are known. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "reader.h"
+
+int d7__map_start(d7_reader *r, d7_error *err) {
+    size_t n = r->header.n_datasets;
+    r->datasets = d7__new(&r->alloc, n * sizeof *r->datasets);
+    if (!r->datasets)
+        return d7__reader_no_memory(r, err);
+    for (size_t i = 0; i < n; i++) {
+        d7__reader_dataset *d = &r->datasets[i];
+        d->items_per_page = d7_items_per_page(r->header.datasets[i].type, r->header.bytes_per_page);
+        d->last_items = d->items_per_page;
+    }
+    return 0;
+}
+
+void d7__map_free(d7_reader *r) {
+    for (size_t i = 0; r->datasets && i < r->header.n_datasets; i++) {
+        d7__release(&r->alloc, r->datasets[i].offsets);
+        d7__release(&r->alloc, r->datasets[i].first_items);
+        d7__release(&r->alloc, r->datasets[i].damaged);
+    }
+    d7__release(&r->alloc, r->datasets);
+    r->datasets = NULL;
+}
+
+void d7__map_clear(d7_reader *r) {
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        r->datasets[i].n_pages = 0;
+        r->datasets[i].unsorted = false;
+    }
+}
+
+size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset) {
+    size_t low = 0, high = d->n_pages;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (d->offsets[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool d7__map_has(const d7__reader_dataset *d, uint64_t offset) {
+    size_t at = d7__map_find(d, offset);
+    return at < d->n_pages && d->offsets[at] == offset;
+}
+
+int d7__map_add(d7_reader *r, uint32_t ds, uint64_t offset) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    bool behind = d->n_pages && offset <= d->offsets[d->n_pages - 1];
+    if (behind && !d->unsorted && d7__map_has(d, offset))
+        return 0;
+    if (d7__grow(&r->alloc, &d->offsets, &d->cap_pages, d->n_pages + 1, sizeof *d->offsets) != 0)
+        return D7_ERR_NOMEM;
+    d->unsorted |= behind;
+    d->offsets[d->n_pages++] = offset;
+    return 0;
+}
+
+static int compare_offsets(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void d7__map_sort(d7_reader *r) {
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        d7__reader_dataset *d = &r->datasets[i];
+        if (!d->unsorted)
+            continue;
+        size_t kept = 0;
+        qsort(d->offsets, d->n_pages, sizeof *d->offsets, compare_offsets);
+        for (size_t k = 0; k < d->n_pages; k++)
+            if (kept == 0 || d->offsets[k] != d->offsets[kept - 1])
+                d->offsets[kept++] = d->offsets[k];
+        d->n_pages = kept;
+        d->unsorted = false;
+    }
+}
+
+static int compare_refs(const void *a, const void *b) {
+    return compare_offsets(&((const d7__page_ref *)a)->offset, &((const d7__page_ref *)b)->offset);
+}
+
+int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->header.n_datasets; i++)
+        n += r->datasets[i].n_pages;
+    d7__page_ref *pages = d7__new(&r->alloc, n * sizeof *pages);
+    if (!pages)
+        return D7_ERR_NOMEM;
+    n = 0;
+    for (uint32_t i = 0; i < r->header.n_datasets; i++)
+        for (size_t k = 0; k < r->datasets[i].n_pages; k++)
+            pages[n++] = (d7__page_ref){.offset = r->datasets[i].offsets[k], .dataset_id = i};
+    qsort(pages, n, sizeof *pages, compare_refs);
+    *ret_pages = pages;
+    *ret_n = n;
+    return 0;
+}

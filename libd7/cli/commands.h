@@ -23,7 +23,8 @@ extern const command command_cat, command_info, command_verify;
  * usable, after saying why. */
 typedef bool take_option(void *ctx, int option, const char *argument);
 
-/* Reads options (see getopt_long(3)); --help is known to all. Then there must be n_arguments arguments, which
+/* Reads options (see getopt_long(3)); --help is known to all, and an option whose
+ * value is a letter has that as its short form. Then there must be n_arguments arguments, which
  * begin at argv[optind]. Returns -1 to go on, else the exit code. */
 int command_options(const command *self, int argc, char **argv, const struct option *options,
                     take_option *take, void *ctx, int n_arguments);

@@ -21,10 +21,25 @@ int command_fail(const command *self, const char *format, ...) {
     return CLI_USAGE;
 }
 
+/* "ho:" for -h and, of the options, those whose value is a letter. */
+static void short_options(const struct option *options, char *text, size_t cap) {
+    size_t used = 0;
+    text[used++] = OPTION_HELP;
+    for (; options->name && used + 3 <= cap; options++)
+        if (options->val < 128 && isalpha(options->val) && options->val != OPTION_HELP) {
+            text[used++] = (char)options->val;
+            if (options->has_arg == required_argument)
+                text[used++] = ':';
+        }
+    text[used] = 0;
+}
+
 int command_options(const command *self, int argc, char **argv, const struct option *options,
                     take_option *take, void *ctx, int n_arguments) {
+    char letters[64];
+    short_options(options, letters, sizeof letters);
     for (;;) {
-        int option = getopt_long(argc, argv, "h", options, NULL);
+        int option = getopt_long(argc, argv, letters, options, NULL);
         if (option == -1)
             break;
         if (option == OPTION_HELP) {

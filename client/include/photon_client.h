@@ -120,6 +120,7 @@ typedef struct photon_client_options {
     uint32_t silence_timeout_ms;
 } photon_client_options;
 
+/** Sets the defaults. Any thread. */
 PHOTON_CLIENT_API void photon_client_options_init(photon_client_options *options);
 
 /** One connection to a server. */
@@ -149,6 +150,7 @@ typedef struct photon_client_server {
     uint32_t heartbeat_ms;
 } photon_client_server;
 
+/** What the server said of itself when the client connected. Any thread. */
 PHOTON_CLIENT_API void photon_client_server_info(const photon_client *client, photon_client_server *ret_info);
 
 /** Whether the connection still stands. Returns 0; what ended it otherwise. */
@@ -249,6 +251,7 @@ typedef struct photon_client_run_options {
     uint32_t send_timeout_ms; /* of photon_client_send(); default PHOTON_CLIENT_FOREVER */
 } photon_client_run_options;
 
+/** Sets the defaults. Any thread. */
 PHOTON_CLIENT_API void photon_client_run_options_init(photon_client_run_options *options);
 
 /** One run: a recording that becomes one file. */
@@ -290,6 +293,7 @@ typedef struct photon_client_run_info {
     uint64_t window_bytes; /* 0: what was sent need not be kept */
 } photon_client_run_info;
 
+/** What the server answered when the run was opened. Any thread. */
 PHOTON_CLIENT_API void photon_client_run_describe(const photon_client_run *run,
                                                   photon_client_run_info *ret_info);
 
@@ -369,6 +373,7 @@ typedef struct photon_client_run_status {
     char pause_text[128];
 } photon_client_run_status;
 
+/** How far the run is: what was sent, received, made durable. Any thread. */
 PHOTON_CLIENT_API void photon_client_status(photon_client_run *run, photon_client_run_status *ret_status);
 
 /** Waits until everything sent so far has been received. Returns 0; ERR_TIMEOUT; as photon_client_send(). */

@@ -317,6 +317,7 @@ typedef struct daf_array daf_array;
 /* NULL is fine. */
 DAF_API void daf_array_free(daf_array *a);
 
+/* The type of the elements. */
 DAF_API daf_type daf_array_type(const daf_array *a);
 
 /* Elements: those of the axis, or rows times columns. */

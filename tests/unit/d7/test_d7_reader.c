@@ -1,11 +1,10 @@
 /* The reader: item ranges, attributes, pages of unexpected length, recovery by islands, problems,
  * verification. */
 #include "base/bytes.h"
+#include "d7_builder.h"
 #include "d7_testing.h"
 #include "framing.h"
-#include "index.h"
 #include "messages.h"
-#include "out.h"
 #include "testing.h"
 
 enum { N = 200000, TURN = 3000 };
@@ -232,65 +231,8 @@ static void shrinking_is_an_error(void **state) {
 
 /* ---- files that no writer of ours makes ---- */
 
-/* Frames entries one after the other. */
-typedef struct builder {
-    memio file;
-    d7_io io;
-    d7_alloc alloc;
-    d7__out out;
-    d7__page_ref pages[64];
-    size_t n_pages;
-} builder;
-
-static void build_start(builder *b, const d7_dataset *datasets, size_t n, uint32_t step,
-                        uint32_t bytes_per_page) {
-    uint8_t *entry;
-    size_t bytes;
-    *b = (builder){.alloc = d7__alloc_or_default(NULL)};
-    b->io = memio_table(&b->file);
-    b->out = (d7__out){.io = &b->io, .alloc = &b->alloc, .path = "memory"};
-    assert_int_equal(d7__header_pack(&b->alloc, datasets, n, step, bytes_per_page, &entry, &bytes), 0);
-    assert_int_equal(d7__out_reserve(&b->out, 1, bytes), 0);
-    d7__out_entry(&b->out, entry, bytes);
-    free(entry);
-}
-
-static uint64_t build_entry(builder *b, const void *entry, size_t bytes) {
-    assert_int_equal(d7__out_reserve(&b->out, 1, bytes), 0);
-    return d7__out_entry(&b->out, entry, bytes);
-}
-
-static void build_page(builder *b, uint32_t ds, const uint16_t *values, size_t n) {
-    uint8_t entry[4096];
-    size_t bytes;
-    assert_int_equal(d7_page_encode(ds, D7_UINT16, values, n, entry, sizeof entry, &bytes), 0);
-    b->pages[b->n_pages].dataset_id = ds;
-    b->pages[b->n_pages++].offset = build_entry(b, entry, bytes);
-}
-
-static uint64_t build_index(builder *b, size_t from, size_t n, const d7_attribute *attribute) {
-    uint8_t entry[4096];
-    d7__index_part part = {0};
-    d7__index_content content = {
-        .pages = b->pages + from, .n_pages = n, .attributes = attribute, .n_attributes = attribute != NULL};
-    assert_true(d7__index_next_part(&content, &part));
-    return build_entry(b, entry, d7__index_pack(&content, &part, entry));
-}
-
-static void build_epilogue(builder *b, uint64_t index, bool pad) {
-    uint8_t entry[D7__EPILOGUE_MAX];
-    size_t bytes = d7__epilogue_pack(index, entry);
-    assert_int_equal(d7__out_reserve(&b->out, 1, 16384 + bytes), 0);
-    if (pad)
-        d7__out_pad(&b->out);
-    d7__out_entry(&b->out, entry, bytes);
-}
-
-static void build_end(builder *b, fixture *f) {
-    assert_int_equal(d7__out_flush(&b->out, NULL), 0);
-    memio_set(&f->file, b->file.data, b->file.n);
-    memio_free(&b->file);
-    free(b->out.pending.data);
+static void end_and_open(builder *b, fixture *f) {
+    build_end(b, &f->file);
     reopen(f, false, false);
 }
 
@@ -309,11 +251,11 @@ static void uneven_pages_are_counted(void **state) {
         d7_page_info page;
         build_start(&b, one, 1, 512, 16);
         for (size_t i = 0; i < 5; i++) {
-            build_page(&b, 0, v + total, lengths[form][i]);
+            build_page(&b, 0, D7_UINT16, v + total, lengths[form][i]);
             total += lengths[form][i];
         }
         build_epilogue(&b, build_index(&b, 0, 5, NULL), true);
-        build_end(&b, f);
+        end_and_open(&b, f);
         assert_int_equal(items(f, 0), form == 0 ? total : 34);
         if (form == 1) {
             assert_int_equal(d7_reader_read(f->r, 0, 0, 16, got, &f->err), 0);
@@ -343,11 +285,11 @@ static void damage_is_told_once_and_read_around(void **state) {
     d7_problem p;
     build_start(&b, one, 1, 512, 16);
     for (size_t i = 0; i < 4; i++)
-        build_page(&b, 0, v + 8 * i, 8);
-    build_page(&b, 0, v + 32, 3);
+        build_page(&b, 0, D7_UINT16, v + 8 * i, 8);
+    build_page(&b, 0, D7_UINT16, v + 32, 3);
     build_epilogue(&b, build_index(&b, 0, 5, NULL), true);
     uint64_t bad = b.pages[2].offset;
-    build_end(&b, f);
+    end_and_open(&b, f);
     f->file.data[bad + 2] = 0x7A; /* the field's number */
     reopen(f, false, false);
     memset(got, 0, sizeof got);
@@ -396,10 +338,10 @@ static void verification_finds_each_fault(void **state) {
     builder b;
 
     build_start(&b, one, 1, 512, 16); /* good */
-    build_page(&b, 0, v, 8);
-    build_page(&b, 0, v, 4);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 4);
     build_epilogue(&b, build_index(&b, 0, 2, &marker), true);
-    build_end(&b, f);
+    end_and_open(&b, f);
     verify_now(f, 0, 0);
     f->file.data[f->file.n] = 0; /* one byte too many */
     f->file.n++;
@@ -408,11 +350,11 @@ static void verification_finds_each_fault(void **state) {
     assert_true(has_problem(f, D7_PROBLEM_TRAILING_BYTES));
 
     build_start(&b, one, 1, 512, 16); /* the global index lists one page too few, one too many */
-    build_page(&b, 0, v, 8);
-    build_page(&b, 0, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
     b.pages[0].offset += 2;
     build_epilogue(&b, build_index(&b, 0, 2, &marker), true);
-    build_end(&b, f);
+    end_and_open(&b, f);
     verify_now(f, 2, 0);
     assert_true(has_problem(f, D7_PROBLEM_UNLISTED_PAGE));
     assert_true(has_problem(f, D7_PROBLEM_BAD_PAGE));
@@ -420,22 +362,22 @@ static void verification_finds_each_fault(void **state) {
     build_start(&b, one, 1, 512,
                 16); /* a page of no dataset, listed as such; a short page; the global index lacks "k" */
     build_index(&b, 0, 0, &key);
-    build_page(&b, 0, v, 5);
-    build_page(&b, 0, v, 8);
-    build_page(&b, 7, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 5);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    build_page(&b, 7, D7_UINT16, v, 8);
     build_epilogue(&b, build_index(&b, 0, 3, &marker), true);
-    build_end(&b, f);
+    end_and_open(&b, f);
     verify_now(f, 2, 1);
     assert_true(has_problem(f, D7_PROBLEM_UNKNOWN_DATASET));
     assert_true(has_problem(f, D7_PROBLEM_BAD_ATTRIBUTE));
     assert_true(has_problem(f, D7_PROBLEM_PAGE_LENGTH));
 
     build_start(&b, one, 1, 512, 16); /* an island before its time, which lists too little; bad UTF-8 */
-    build_page(&b, 0, v, 8);
-    build_page(&b, 0, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
     build_index(&b, 0, 1, &bad_utf8);
-    build_page(&b, 0, v, 8);
-    build_end(&b, f);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    end_and_open(&b, f);
     verify_now(f, 2, 1);
     assert_true(has_problem(f, D7_PROBLEM_ISLAND_PLACE));
     assert_true(has_problem(f, D7_PROBLEM_ISLAND_LIST));
@@ -449,23 +391,23 @@ static void verification_finds_each_fault(void **state) {
     build_entry(&b, "\x2A\x01x", 3);
     build_entry(&b, "", 0);
     free(header);
-    build_end(&b, f);
+    end_and_open(&b, f);
     verify_now(f, 3, 0);
     assert_true(has_problem(f, D7_PROBLEM_HEADER_PLACE));
     assert_true(has_problem(f, D7_PROBLEM_BAD_ENTRY));
 
     build_start(&b, one, 1, 512, 16); /* an epilogue in the middle of a block */
-    build_page(&b, 0, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
     build_epilogue(&b, build_index(&b, 0, 1, &marker), false);
-    build_end(&b, f);
+    end_and_open(&b, f);
     assert_int_equal(d7_reader_state(f->r), D7_STATE_OPEN);
     verify_now(f, 1, 0);
     assert_true(has_problem(f, D7_PROBLEM_BAD_EPILOGUE));
 
     build_start(&b, one, 1, 512, 16); /* padding that is not zero */
-    build_page(&b, 0, v, 8);
+    build_page(&b, 0, D7_UINT16, v, 8);
     build_epilogue(&b, build_index(&b, 0, 1, &marker), true);
-    build_end(&b, f);
+    end_and_open(&b, f);
     f->file.data[9000] = 1;
     reopen(f, false, false);
     verify_now(f, 1, 0);

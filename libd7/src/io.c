@@ -130,6 +130,11 @@ static int io_same(void *ctx, void *file, const char *path, bool *ret_same) {
     return 0;
 }
 
+static int io_set_group(void *ctx, void *file, uint32_t group) {
+    (void)ctx;
+    return fchown(io_fd(file), (uid_t)-1, (gid_t)group) == 0 ? 0 : -errno;
+}
+
 const d7_io *d7_io_system(void) {
     static const d7_io system_io = {
         .open = io_open,
@@ -143,6 +148,7 @@ const d7_io *d7_io_system(void) {
         .held = io_held,
         .remove = io_remove,
         .sync_directory = io_sync_directory,
+        .set_group = io_set_group,
         .same = io_same,
     };
     return &system_io;

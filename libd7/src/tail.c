@@ -79,6 +79,11 @@ static int watched_sync_directory(void *ctx, const char *path) {
     return t->io.sync_directory(t->io.ctx, path);
 }
 
+static int watched_set_group(void *ctx, void *file, uint32_t group) {
+    d7_tail *t = ctx;
+    return t->io.set_group(t->io.ctx, file, group);
+}
+
 static d7_io watched_table(d7_tail *t) {
     return (d7_io){.ctx = t,
                    .open = watched_open,
@@ -91,7 +96,8 @@ static d7_io watched_table(d7_tail *t) {
                    .lock = watched_lock,
                    .held = watched_held,
                    .remove = t->io.remove ? watched_remove : NULL,
-                   .sync_directory = t->io.sync_directory ? watched_sync_directory : NULL};
+                   .sync_directory = t->io.sync_directory ? watched_sync_directory : NULL,
+                   .set_group = t->io.set_group ? watched_set_group : NULL};
 }
 
 const d7_io *d7_tail_io(d7_tail *t) {

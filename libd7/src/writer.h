@@ -27,7 +27,7 @@ typedef struct d7__writer_dataset {
         *pending; /* [n_pending] of items_per_page items that wait for their page; NULL before the first */
     size_t n_pending;
     uint64_t paged_items;
-    bool ended; /* a short page was the last */
+    bool ended; /* takes no more: by call, or a short page was the last */
 } d7__writer_dataset;
 
 struct d7_writer {

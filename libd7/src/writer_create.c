@@ -2,6 +2,7 @@
  * file that is there already is touched only when the caller wants it replaced and no writer holds it; one
  * that was made here is removed again when something fails. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -148,6 +149,18 @@ static int create_open(d7_writer *w, const d7_writer_options *o, bool *ret_made,
                     "%s: cannot be created", w->path);
 }
 
+/* Before anything is in the file, so that nobody ever reads it who should not. */
+static int create_give(d7_writer *w, const d7_writer_options *o, d7_error *err) {
+    if (!w->io.set_group)
+        return d7__fail(err, D7_ERR_UNSUPPORTED, 0, D7_NO_OFFSET,
+                        "%s: files of this kind have no group to set", w->path);
+    int rc = w->io.set_group(w->io.ctx, w->out.file, o->group);
+    if (rc < 0)
+        return d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: cannot be given to group %" PRIu32, w->path,
+                        o->group);
+    return 0;
+}
+
 int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err) {
     int rc = locking == D7_LOCK_NONE ? 0 : w->io.lock(w->io.ctx, w->out.file);
     if (rc == 0)
@@ -172,6 +185,8 @@ static int create_file(d7_writer *w, const d7_writer_options *o, d7_error *err) 
         if (cut < 0)
             rc = d7__fail(err, D7_ERR_IO, -cut, D7_NO_OFFSET, "%s: cannot be emptied", w->path);
     }
+    if (rc == 0 && made && o->has_group)
+        rc = create_give(w, o, err);
     if (rc == 0)
         rc = d7__writer_drain(w, err);
     if (rc != 0 && rc != D7_ERR_LOCKED && made && w->io.remove)

@@ -175,16 +175,19 @@ int d7__writer_put_pending(d7_writer *w, uint32_t dataset_id) {
 
 /* ---- appending ---- */
 
-static int append_check(d7_writer *w, uint32_t dataset_id, d7_error *err) {
+static int check_dataset(d7_writer *w, uint32_t dataset_id, d7_error *err) {
     int rc = d7__writer_check_open(w, err);
-    if (rc != 0)
-        return rc;
-    if (dataset_id >= w->n_datasets)
+    if (rc == 0 && dataset_id >= w->n_datasets)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: there is no dataset %u", w->path, dataset_id);
-    if (w->datasets[dataset_id].ended)
-        return d7__fail(err, D7_ERR_STATE, 0, D7_NO_OFFSET, "%s: dataset %u was ended by a short page",
-                        w->path, dataset_id);
-    return 0;
+    return rc;
+}
+
+static int append_check(d7_writer *w, uint32_t dataset_id, d7_error *err) {
+    int rc = check_dataset(w, dataset_id, err);
+    if (rc == 0 && w->datasets[dataset_id].ended)
+        return d7__fail(err, D7_ERR_STATE, 0, D7_NO_OFFSET,
+                        "%s: dataset %u was ended, by call or by a short page", w->path, dataset_id);
+    return rc;
 }
 
 /* Writes when a piece of buffer_bytes is ready. */
@@ -272,6 +275,19 @@ int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry, 
         return rc;
     if (d7__writer_put_page(w, dataset_id, entry, bytes, n_items) != 0)
         return d7__writer_no_memory(w, err);
+    return 0;
+}
+
+int d7_writer_end_dataset(d7_writer *w, uint32_t dataset_id, d7_error *err) {
+    int rc = check_dataset(w, dataset_id, err);
+    if (rc != 0 || w->datasets[dataset_id].ended)
+        return rc;
+    rc = drain_if_large(w, err);
+    if (rc != 0)
+        return rc;
+    if (w->datasets[dataset_id].n_pending && d7__writer_put_pending(w, dataset_id) != 0)
+        return d7__writer_no_memory(w, err);
+    w->datasets[dataset_id].ended = true;
     return 0;
 }
 

@@ -139,7 +139,7 @@ enum d7_io_flags {
  *
  * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
  * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
- * at once only as d7_writer_sync_data() says. All but `remove`, `sync_directory` and `same` are required.
+ * at once only as d7_writer_sync_data() says. All but `remove`, `sync_directory`, `same` and `set_group` are required.
  */
 typedef struct d7_io {
     void *ctx;
@@ -157,6 +157,8 @@ typedef struct d7_io {
     /* Is the open file the one that lies at path now? -ENOENT: none does; may be NULL: nobody notices that a
      * file was replaced */
     int (*same)(void *ctx, void *file, const char *path, bool *ret_same);
+    /* Changes the group of an open file. May be NULL: nobody is given another group */
+    int (*set_group)(void *ctx, void *file, uint32_t group);
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
@@ -248,6 +250,8 @@ typedef struct d7_writer_options {
                                        Needed only for the creation; default NULL */
     bool overwrite;                 /* replace an existing file; default false: D7_ERR_EXISTS */
     unsigned mode;                  /* permissions of a new file before the umask; default 0666 */
+    bool has_group;                 /* give a new file to `group`; a failure to do so fails the creation. */
+    uint32_t group;                 /* Default false: the group that the system gives it */
     d7_locking locking;             /* default D7_LOCK_TRY */
     size_t buffer_bytes;            /* the file is written in pieces of about this size; default 1 MiB */
     const d7_io *io;                /* NULL: the system's */
@@ -255,6 +259,7 @@ typedef struct d7_writer_options {
     const d7_executor *executor;    /* NULL: pages are encoded by the calling thread */
 } d7_writer_options;
 
+/** Sets the defaults. Any thread. */
 D7_API void d7_writer_options_init(d7_writer_options *options);
 
 /** One file being written.
@@ -328,7 +333,7 @@ D7_API D7_MUST_USE int d7_writer_put_attributes(d7_writer *w, d7_error *err);
  *           D7_ERR_NOSPACE: none taken, try again later (what a large append could not hand to a full disk on
  *           its way is kept in memory and reported by the next call).
  *           D7_ERR_NOMEM: a part may have been taken, d7_writer_items() tells.
- *           D7_ERR_ARG: no such dataset. D7_ERR_STATE: the dataset was ended by a short page, or the writer
+ *           D7_ERR_ARG: no such dataset. D7_ERR_STATE: the dataset was ended, or the writer
  *           is closed. D7_ERR_IO: the writer has failed
  */
 D7_API D7_MUST_USE int d7_writer_append(d7_writer *w, uint32_t dataset_id, const void *values, size_t n,
@@ -342,6 +347,14 @@ D7_API D7_MUST_USE int d7_writer_append(d7_writer *w, uint32_t dataset_id, const
  */
 D7_API D7_MUST_USE int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry,
                                              size_t bytes, size_t n_items, d7_error *err);
+
+/** Ends a dataset before the file is closed: what waits for its page becomes a last, short one. For datasets that are
+ * complete while others go on, so that their last items can be read and survive a crash. Not for recorders that keep a
+ * tail: a slot does not say that a dataset has ended, and such a file cannot be resumed.
+ *  Returns  0, also when it was ended before; D7_ERR_ARG: no such dataset; D7_ERR_NOSPACE (nothing has changed, try
+ *           again); D7_ERR_NOMEM (likewise); D7_ERR_STATE; D7_ERR_IO
+ */
+D7_API D7_MUST_USE int d7_writer_end_dataset(d7_writer *w, uint32_t dataset_id, d7_error *err);
 
 /** Hands everything framed to the operating system. Values that wait for their page stay in memory.
  *  Returns  0; D7_ERR_NOSPACE (try again); D7_ERR_IO
@@ -468,6 +481,7 @@ typedef struct d7_reader_options {
     const d7_alloc *alloc;
 } d7_reader_options;
 
+/** Sets the defaults. Any thread. */
 D7_API void d7_reader_options_init(d7_reader_options *options);
 
 /** One file being read. One thread at a time. */
@@ -491,6 +505,7 @@ typedef enum d7_state {
 D7_API D7_MUST_USE int d7_reader_open(d7_reader **ret_reader, const char *path,
                                       const d7_reader_options *options, d7_error *err);
 
+/** Closes the file and releases the reader. NULL is allowed. */
 D7_API void d7_reader_free(d7_reader *r);
 
 /** What d7_reader_refresh() found. */
@@ -513,6 +528,7 @@ enum d7_change {
  */
 D7_API D7_MUST_USE int d7_reader_refresh(d7_reader *r, unsigned *ret_changes, d7_error *err);
 
+/** Closed or open, as of opening or the last refresh. */
 D7_API d7_state d7_reader_state(const d7_reader *r);
 /** Whether the file's blocks have no begin and end bits: see d7_reader_options. */
 D7_API bool d7_reader_unframed(const d7_reader *r);
@@ -520,9 +536,11 @@ D7_API bool d7_reader_unframed(const d7_reader *r);
 D7_API bool d7_reader_held(const d7_reader *r);
 /** Length of the file when it was opened or refreshed, in bytes. */
 D7_API uint64_t d7_reader_file_bytes(const d7_reader *r);
+/** Version of the format as the header says: major, minor, patch. */
 D7_API void d7_reader_version(const d7_reader *r, uint32_t ret_version[3]);
 /** Blocks from island to island. */
 D7_API uint32_t d7_reader_index_step(const d7_reader *r);
+/** Bytes of unencoded items in a full page. */
 D7_API uint32_t d7_reader_bytes_per_page(const d7_reader *r);
 /** Pages known, of all datasets. */
 D7_API uint64_t d7_reader_pages(const d7_reader *r);
@@ -541,6 +559,7 @@ typedef struct d7_dataset_info {
     size_t rank;
 } d7_dataset_info;
 
+/** How many datasets the header lists; their ids count from 0. */
 D7_API size_t d7_reader_n_datasets(const d7_reader *r);
 /** Returns 0; D7_ERR_ARG: no such dataset. */
 D7_API D7_MUST_USE int d7_reader_dataset(const d7_reader *r, uint32_t dataset_id, d7_dataset_info *ret_info);
@@ -581,6 +600,7 @@ typedef struct d7_columns_options {
     bool skip_damaged;  /* leave out rows that a damaged page of some column held; default false: they are an error */
 } d7_columns_options;
 
+/** Sets the defaults. Any thread. */
 D7_API void d7_columns_options_init(d7_columns_options *options);
 
 /** Several datasets read side by side, row by row: item i of each is row i (x, y and dt of the same photon). One thread at
@@ -900,6 +920,7 @@ typedef struct d7_tail_options {
     const d7_alloc *alloc;
 } d7_tail_options;
 
+/** Sets the defaults. Any thread. */
 D7_API void d7_tail_options_init(d7_tail_options *options);
 
 /** The tail of one file being written. One thread at a time, that of the file's writer, but for
@@ -982,6 +1003,7 @@ typedef struct d7_tail_recover_options {
     const d7_alloc *alloc;
 } d7_tail_recover_options;
 
+/** Sets the defaults. Any thread. */
 D7_API void d7_tail_recover_options_init(d7_tail_recover_options *options);
 
 typedef enum d7_tail_outcome {
@@ -1055,6 +1077,7 @@ D7_API D7_MUST_USE int d7_tail_reader_open(d7_tail_reader **ret_reader, const ch
  */
 D7_API D7_MUST_USE int d7_tail_reader_peek(d7_tail_reader *r, const d7_tail_slot **ret_slot, d7_error *err);
 
+/** Closes both files and releases the reader. NULL is allowed. */
 D7_API void d7_tail_reader_free(d7_tail_reader *r);
 
 #ifdef __cplusplus

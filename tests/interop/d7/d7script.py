@@ -29,6 +29,10 @@ class Script:
     def set(self, key, value):
         self.steps.append(("set", key, value))
 
+    def end(self, dataset):
+        """No more values for this dataset: a last, short page."""
+        self.steps.append(("end", dataset))
+
     def flush(self):
         self.steps.append(("flush",))
 
@@ -47,6 +51,8 @@ class Script:
                     lines.append("set %s %s" % (hexed(s[1]), hexed(s[2])))
                 elif s[0] == "flush":
                     lines.append("flush")
+                elif s[0] == "end":
+                    lines.append("end %d" % s[1])
                 else:
                     lines.append("%s %d %d" % (s[0], s[1], len(s[2])))
                     array.array(d7ref.ARRAY_CODE[self.datasets[s[1]][1]], s[2]).tofile(f)
@@ -63,6 +69,9 @@ class Script:
                 w.attribute(s[1], s[2])
             elif s[0] in ("append", "page"):
                 w.append(s[1], s[2])
+            elif s[0] == "end" and w.pending[s[1]]:
+                w._page(s[1], w.pending[s[1]])
+                w.pending[s[1]] = []
         return w.close() if close else w.unfinished()
 
 

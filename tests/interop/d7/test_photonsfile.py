@@ -95,6 +95,20 @@ def shapes(folder):
         check(s, columns, path, "spare %d" % spare)
 
 
+def ended_early(folder):
+    """The short last pages of x, y and dt stand in the middle of the file, pages of ms follow."""
+    path = os.path.join(folder, "f.photons")
+    for n in (1, 100, 8192, 20000):
+        rng = random.Random(SEED + n)
+        s, columns = lincam(rng, n, 9000, index_step=2)
+        for d in range(3):
+            s.append(d, columns[d])
+            s.end(d)
+        s.append(3, columns[3])
+        s.run(path)
+        check(s, columns, path, "%d photons, ended early" % n)
+
+
 def randomly(folder):
     path = os.path.join(folder, "f.photons")
     for i in range(RANDOM_FILES // 4):
@@ -148,6 +162,7 @@ def recording(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         shapes(folder)
+        ended_early(folder)
         randomly(folder)
         reference_reads_all(folder)
         recording(folder)

@@ -86,6 +86,23 @@ def pages(folder):
         check(s, folder, "pages of " + d7ref.TYPES[t])
 
 
+def ended_early(folder):
+    """Datasets that end before the file does, with whole pages, with a short one, with nothing."""
+    rng = random.Random(SEED + 4)
+    for index_step in (1, 512):
+        s = Script([("/a", 5), ("/b", 7), ("/c", 9), ("/d", 4)], index_step=index_step)
+        s.append(0, values(rng, 5, 20000))
+        s.end(0)
+        s.append(1, values(rng, 7, 2048 * 3))
+        s.end(1)
+        s.append(3, values(rng, 4, 100))
+        s.end(2)
+        s.end(3)
+        check(s, folder, "ended early")
+    s.steps[2] = ("append", 1, values(rng, 7, 30000))
+    check(s, folder, "ended early, long")
+
+
 def threads(folder):
     rng = random.Random(SEED + 3)
     s = Script([("/x", 5), ("/t", 7)], index_step=4)
@@ -102,6 +119,7 @@ def main():
         json2d7(folder)
         edges(folder)
         pages(folder)
+        ended_early(folder)
         threads(folder)
         for i in range(RANDOM_FILES):
             rng = random.Random(SEED * 1000 + i)

@@ -4,7 +4,7 @@
  *   values FILE                     raw little-endian values that `append` and `page` take one after the other
  *   dataset TYPE NAME | step N | bytes N | threads N | early HEXKEY HEXVALUE
  *   create FILE
- *   set HEXKEY HEXVALUE | append DATASET N | page DATASET N | flush
+ *   set HEXKEY HEXVALUE | append DATASET N | page DATASET N | end DATASET | flush
  *   close | abandon
  */
 #include <pthread.h>
@@ -116,6 +116,8 @@ static void run_line(script *s, char *line) {
         free(value);
     } else if (strcmp(verb, "append") == 0 || strcmp(verb, "page") == 0) {
         append(s, (uint32_t)strtoul(a, NULL, 10), strtoul(b, NULL, 10), verb[0] == 'p');
+    } else if (strcmp(verb, "end") == 0) {
+        check(d7_writer_end_dataset(s->writer, (uint32_t)strtoul(a, NULL, 10), &err), &err, "end");
     } else if (strcmp(verb, "flush") == 0) {
         check(d7_writer_flush(s->writer, &err), &err, "flush");
     } else if (strcmp(verb, "close") == 0) {

@@ -1,5 +1,8 @@
 /* The writer: what it takes and refuses, attributes, pages from elsewhere, close, and the same bytes whatever
  * happens in between. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "d7_testing.h"
 #include "executor.h"
 #include "testing.h"
@@ -299,6 +302,149 @@ static void pages_from_elsewhere(void **state) {
     free(entry);
 }
 
+/* An ended dataset is whole in the file while others go on. */
+static void datasets_can_end_early(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(1, 20000), got[100];
+    d7_verify_summary s;
+    d7_dataset_info info;
+    create(f);
+    assert_int_equal(d7_writer_append(f->w, 0, v, 8192 + 100, &f->err), 0);
+    assert_int_equal(d7_writer_end_dataset(f->w, 2, &f->err), D7_ERR_ARG);
+    assert_int_equal(d7_writer_end_dataset(f->w, 0, &f->err), 0);
+    assert_int_equal(d7_writer_paged_items(f->w, 0), 8292);
+    assert_int_equal(d7_writer_pages(f->w), 2);
+    assert_int_equal(d7_writer_end_dataset(f->w, 0, &f->err), 0);
+    assert_int_equal(d7_writer_pages(f->w), 2);
+    assert_int_equal(d7_writer_append(f->w, 0, v, 1, &f->err), D7_ERR_STATE);
+    assert_string_equal(f->err.text, "memory: dataset 0 was ended, by call or by a short page");
+    assert_int_equal(d7_writer_append(f->w, 1, v, 40000, &f->err), 0);
+    assert_int_equal(d7_writer_flush(f->w, &f->err), 0);
+    for (int closed = 0; closed < 2; closed++) {
+        d7_reader *r = testing_open(&f->io, false, false);
+        assert_int_equal(d7_reader_dataset(r, 0, &info), 0);
+        assert_int_equal(info.items, 8292);
+        assert_int_equal(d7_reader_read(r, 0, 8192, 100, got, &f->err), 0);
+        assert_memory_equal(got, v + 8192, sizeof got);
+        assert_int_equal(d7_reader_verify(r, NULL, NULL, NULL, NULL, &s, &f->err), 0);
+        assert_int_equal(s.damages + s.data_notes + s.style_notes, 0);
+        d7_reader_free(r);
+        assert_int_equal(d7_writer_close(f->w, &f->err), 0);
+    }
+    assert_int_equal(d7_writer_end_dataset(f->w, 1, &f->err), D7_ERR_STATE);
+    free(v);
+}
+
+/* Nothing waits: no page is made, and yet it takes no more. */
+static void empty_and_full_datasets_can_end(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(1, 8192);
+    create(f);
+    assert_int_equal(d7_writer_append(f->w, 0, v, 8192, &f->err), 0);
+    assert_int_equal(d7_writer_end_dataset(f->w, 0, &f->err), 0);
+    assert_int_equal(d7_writer_end_dataset(f->w, 1, &f->err), 0);
+    assert_int_equal(d7_writer_pages(f->w), 1);
+    assert_int_equal(d7_writer_append(f->w, 0, v, 1, &f->err), D7_ERR_STATE);
+    assert_int_equal(d7_writer_append(f->w, 1, v, 1, &f->err), D7_ERR_STATE);
+    assert_int_equal(d7_writer_close(f->w, &f->err), 0);
+    d7_reader *r = testing_open(&f->io, false, false);
+    assert_int_equal(d7_reader_pages(r), 1);
+    d7_reader_free(r);
+    free(v);
+}
+
+/* With a full disk nothing has changed: the same call ends it later. */
+static void ending_survives_a_full_disk(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(1, 8292);
+    f->options.buffer_bytes = 0;
+    create(f);
+    f->file.capacity = f->file.n;
+    assert_int_equal(d7_writer_append(f->w, 0, v, 8292, &f->err), 0); /* in memory: told by the next call */
+    assert_int_equal(d7_writer_end_dataset(f->w, 0, &f->err), D7_ERR_NOSPACE);
+    assert_int_equal(d7_writer_paged_items(f->w, 0), 8192);
+    f->file.capacity = 0;
+    assert_int_equal(d7_writer_end_dataset(f->w, 0, &f->err), 0);
+    assert_int_equal(d7_writer_paged_items(f->w, 0), 8292);
+    assert_int_equal(d7_writer_close(f->w, &f->err), 0);
+    free(v);
+}
+
+static uint32_t group_given;
+static int group_fails;
+
+static int giving_set_group(void *ctx, void *file, uint32_t group) {
+    (void)ctx;
+    (void)file;
+    group_given = group;
+    return -group_fails;
+}
+
+static void a_group_is_given_or_an_error(void **state) {
+    fixture *f = *state;
+    f->options.has_group = true;
+    f->options.group = 4711;
+    assert_int_equal(try_create(f, two, 2), D7_ERR_UNSUPPORTED); /* the table cannot */
+    assert_false(f->file.exists);
+    f->io.set_group = giving_set_group;
+    group_fails = 1; /* EPERM */
+    assert_int_equal(try_create(f, two, 2), D7_ERR_IO);
+    assert_int_equal(f->err.os_errno, 1);
+    assert_string_equal(f->err.text, "memory: cannot be given to group 4711: Operation not permitted");
+    assert_false(f->file.exists);
+    group_fails = 0;
+    create(f);
+    assert_int_equal(group_given, 4711);
+}
+
+/* A file that is replaced keeps whom it belongs to. */
+static void an_existing_file_keeps_its_group(void **state) {
+    fixture *f = *state;
+    memio_set(&f->file, "old", 3);
+    f->options.overwrite = f->options.has_group = true;
+    f->options.group = 4711;
+    f->io.set_group = giving_set_group;
+    group_given = 0;
+    create(f);
+    assert_int_equal(group_given, 0);
+}
+
+static void modes_and_groups_of_real_files(void **state) {
+    (void)state;
+    char folder[] = "/tmp/d7_writer_XXXXXX", path[64];
+    struct stat st;
+    d7_writer_options o = testing_writer_options(NULL);
+    d7_writer *w;
+    d7_error err;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/f.photons", folder);
+    mode_t old = umask(0022);
+    o.mode = 0640;
+    o.has_group = true;
+    o.group = getegid();
+    assert_int_equal(d7_writer_create(&w, path, two, 2, &o, &err), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(st.st_gid, getegid());
+    assert_int_equal(d7_writer_close(w, &err), 0);
+    d7_writer_free(w);
+    assert_int_equal(d7_writer_create(&w, path, two, 2, &o, &err), D7_ERR_EXISTS);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("elsewhere", path), 0); /* nor is a name followed to where nothing is yet */
+    assert_int_equal(d7_writer_create(&w, path, two, 2, &o, &err), D7_ERR_EXISTS);
+    assert_int_equal(unlink(path), 0);
+    o.mode = 0666;
+    assert_int_equal(d7_writer_create(&w, path, two, 2, &o, &err), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    d7_writer_free(w);
+    umask(old);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* What a file is made of depends on the appends alone. */
 static void same_bytes_whatever_the_threads(void **state) {
     fixture *f = *state;
@@ -391,6 +537,12 @@ int main(void) {
         TEST(attributes_can_go_ahead),
         TEST(index_size_is_known),
         TEST(pages_from_elsewhere),
+        TEST(datasets_can_end_early),
+        TEST(empty_and_full_datasets_can_end),
+        TEST(ending_survives_a_full_disk),
+        TEST(a_group_is_given_or_an_error),
+        TEST(an_existing_file_keeps_its_group),
+        TEST(modes_and_groups_of_real_files),
         TEST(same_bytes_whatever_the_threads),
         TEST(epilogue_comes_after_a_sync),
         TEST(empty_files_are_files),

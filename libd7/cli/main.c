@@ -5,7 +5,12 @@
 #include "cli/output.h"
 #include "commands.h"
 
-static const command *const commands[] = {&command_info, &command_cat, &command_verify};
+static const command *const commands[] = {
+    &command_info,
+    &command_cat,
+    &command_verify,
+    &command_image,
+};
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

@@ -177,6 +177,8 @@ static const recipe recipes[] = {
     {"entries of several blocks", "37", 1, 65536, 3, {4500, 3000, 0, 0}, false, true, true, 64},
     {"blocks filled to the end", "45", 512, 16384, 1, {16320, 3, 0, 0}, false, false, true, 7},
     {"two bytes left", "45", 512, 16384, 1, {16318, 3, 0, 0}, false, false, true, 7},
+    {"small, open", "557", 512, 64, 7, {20, 20, 4, 0}, false, true, false, 12},
+    {"small, closed", "0557", 512, 64, 7, {20, 20, 20, 4}, true, true, true, 12},
     {"one byte left", "45", 512, 16384, 1, {16319, 3, 0, 0}, false, false, true, 7},
 };
 

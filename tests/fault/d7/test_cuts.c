@@ -9,6 +9,11 @@
 
 enum { NEAR = 12 };
 
+/* Of the cuts in between, one of so many more is tried. */
+#ifndef CUT_SHARE
+#define CUT_SHARE 1
+#endif
+
 static bool long_form(void) {
     return getenv("D7_FAULT_LONG") != NULL;
 }
@@ -26,7 +31,7 @@ static bool near_an_edge(const specimen *s, size_t cut) {
 }
 
 static size_t next_cut(const specimen *s, size_t cut) {
-    size_t stride = s->n > 100000 ? 211 : s->n > 20000 ? 31 : 5;
+    size_t stride = CUT_SHARE * (s->n > 100000 ? 211 : s->n > 20000 ? 31 : 5);
     if (long_form() || near_an_edge(s, cut))
         return cut + 1;
     for (size_t i = 1; i < stride; i++)

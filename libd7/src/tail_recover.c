@@ -21,12 +21,11 @@
 #include <string.h>
 
 #include "codec.h"
+#include "cut.h"
 #include "error.h"
 #include "reader.h"
 #include "tail.h"
 #include "tail_slot.h"
-
-enum { CUT_NUMBER_MAX = 9999, CUT_SUFFIX_BYTES = 16 };
 
 typedef struct recovery {
     d7_tail_recover_options options;
@@ -34,11 +33,10 @@ typedef struct recovery {
     d7_alloc alloc;
     const char *path;
     char *tail_path;
-    char *cut_path; /* [strlen(path) + CUT_SUFFIX_BYTES] */
     d7__tail_file photons, tail;
     uint64_t size; /* of the file as found */
     d7__tail_slots slots;
-    uint8_t *chunk; /* [2 * D7__TAIL_CHUNK_BYTES]: the second for comparing */
+    uint8_t *chunk; /* [D7__CUT_CHUNK_BYTES] */
     int chosen;     /* a slot, or D7__NO_SLOT */
     unsigned n_foreign;
     d7_tail_recovery result;
@@ -173,11 +171,6 @@ static int write_again(recovery *r, uint64_t from, uint64_t to, d7_error *err) {
     return d7__tail_file_each(&r->photons, from, to, r->chunk, write_piece_again, &r->photons, err);
 }
 
-static int sync_directory(const recovery *r, const char *path, d7_error *err) {
-    int rc = r->io.sync_directory ? r->io.sync_directory(r->io.ctx, path) : 0;
-    return rc < 0 ? d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: syncing its folder failed", path) : 0;
-}
-
 static int recovery_drop_tail(recovery *r, uint64_t epilogue, d7_error *err) {
     int rc = write_again(r, epilogue, r->size, err);
     if (rc == 0)
@@ -191,94 +184,7 @@ static int recovery_drop_tail(recovery *r, uint64_t epilogue, d7_error *err) {
     rc = r->io.remove(r->io.ctx, r->tail_path);
     if (rc < 0)
         return d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: removing it failed", r->tail_path);
-    return sync_directory(r, r->path, err);
-}
-
-/* ---- what is cut is kept ---- */
-
-typedef struct copying {
-    const d7__tail_file *to;
-    uint64_t begin;
-    uint8_t *other; /* comparing: what the copy holds */
-} copying;
-
-static int copy_piece(void *ctx, const uint8_t *data, size_t bytes, uint64_t offset, d7_error *err) {
-    const copying *c = ctx;
-    return d7__tail_file_write(c->to, data, bytes, offset - c->begin, err);
-}
-
-static int compare_piece(void *ctx, const uint8_t *data, size_t bytes, uint64_t offset, d7_error *err) {
-    const copying *c = ctx;
-    int rc = d7__tail_file_read(c->to, c->other, bytes, offset - c->begin, err);
-    if (rc == 0 && memcmp(c->other, data, bytes) != 0)
-        rc = D7_ERR_EXISTS;
-    return rc;
-}
-
-/* Is the copy that is there already, by a recovery that was cut short, of these very bytes? */
-static int cut_compare(recovery *r, const d7__tail_file *copy, uint64_t length, bool *ret_same,
-                       d7_error *err) {
-    copying c = {.to = copy, .begin = length, .other = r->chunk + D7__TAIL_CHUNK_BYTES};
-    uint64_t size;
-    int rc = d7__tail_file_size(copy, &size, err);
-    if (rc == 0 && size != r->size - length)
-        rc = D7_ERR_EXISTS;
-    if (rc == 0)
-        rc = d7__tail_file_each(&r->photons, length, r->size, r->chunk, compare_piece, &c, err);
-    *ret_same = rc == 0;
-    return rc == D7_ERR_EXISTS || rc == D7_ERR_TRUNCATED ? 0 : rc;
-}
-
-static int cut_copy(recovery *r, const d7__tail_file *copy, uint64_t length, d7_error *err) {
-    copying c = {.to = copy, .begin = length};
-    return d7__tail_file_each(&r->photons, length, r->size, r->chunk, copy_piece, &c, err);
-}
-
-/* Opens copy number n, new or, where there is one, for comparing. */
-static int cut_open(recovery *r, uint32_t n, d7__tail_file *copy, bool *ret_made, d7_error *err) {
-    int flags = D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE;
-    snprintf(r->cut_path, strlen(r->path) + CUT_SUFFIX_BYTES, "%s.cut.%" PRIu32, r->path, n);
-    int rc = d7__tail_file_open(copy, &r->io, r->cut_path, flags, r->options.mode, err);
-    *ret_made = rc == 0;
-    if (rc == D7_ERR_EXISTS)
-        rc = d7__tail_file_open(copy, &r->io, r->cut_path, D7_IO_WRITE, 0, err);
-    return rc;
-}
-
-/* Makes copy number n hold the bytes past `length`; *ret_done: or else it holds something else. */
-static int cut_keep_as(recovery *r, uint32_t n, uint64_t length, bool *ret_done, d7_error *err) {
-    d7__tail_file copy;
-    bool made;
-    int rc = cut_open(r, n, &copy, &made, err);
-    if (rc != 0)
-        return rc;
-    *ret_done = made;
-    if (!made)
-        rc = cut_compare(r, &copy, length, ret_done, err);
-    if (rc == 0 && *ret_done)
-        rc = cut_copy(r, &copy, length,
-                      err); /* also when it is there: an earlier sync of it may have failed */
-    if (rc == 0 && *ret_done)
-        rc = d7__tail_file_sync(&copy, err);
-    d7__tail_file_close(&copy);
-    if (rc != 0 && made && r->io.remove)
-        r->io.remove(r->io.ctx, r->cut_path);
-    return rc;
-}
-
-static int recovery_keep_cut(recovery *r, uint64_t length, d7_error *err) {
-    for (uint32_t n = 0; n <= CUT_NUMBER_MAX; n++) {
-        bool done;
-        int rc = cut_keep_as(r, n, length, &done, err);
-        if (rc != 0)
-            return rc;
-        if (done) {
-            r->result.cut_number = n;
-            return sync_directory(r, r->cut_path, err);
-        }
-    }
-    return d7__fail(err, D7_ERR_LIMIT, 0, D7_NO_OFFSET, "%s: there are %d copies of cut bytes beside it",
-                    r->path, CUT_NUMBER_MAX + 1);
+    return d7__cut_sync_folder(&r->io, r->path, err);
 }
 
 /* ---- a file that was open ---- */
@@ -296,11 +202,17 @@ static int recovery_make_safe(recovery *r, d7_error *err) {
 
 static int recovery_cut(recovery *r, d7_error *err) {
     uint64_t length = chosen_slot(r)->claim.length;
+    const d7__cut cut = {.from = &r->photons,
+                         .alloc = &r->alloc,
+                         .chunk = r->chunk,
+                         .begin = length,
+                         .end = r->size,
+                         .mode = r->options.mode};
     int rc = 0;
     if (r->size == length)
         return 0;
     if (r->options.keep_cut)
-        rc = recovery_keep_cut(r, length, err);
+        rc = d7__cut_keep(&cut, &r->result.cut_number, err);
     if (rc == 0)
         rc = d7__tail_file_truncate(&r->photons, length, err);
     if (rc == 0)
@@ -414,12 +326,10 @@ int d7_tail_recover(d7_tail **ret_tail, const char *path, const d7_tail_recover_
     r.io = r.options.io ? *r.options.io : *d7_io_system();
     r.alloc = d7__alloc_or_default(r.options.alloc);
     r.tail_path = d7__tail_path(&r.alloc, path, D7_TAIL_SUFFIX);
-    r.cut_path = d7__new(&r.alloc, strlen(path) + CUT_SUFFIX_BYTES);
-    r.chunk = r.alloc.resize(r.alloc.ctx, NULL, 2 * (size_t)D7__TAIL_CHUNK_BYTES);
+    r.chunk = r.alloc.resize(r.alloc.ctx, NULL, D7__CUT_CHUNK_BYTES);
     d7_tail *tail = NULL;
-    int rc = r.tail_path && r.cut_path && r.chunk
-                 ? recovery_run(&r, &tail, err)
-                 : d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
+    int rc = r.tail_path && r.chunk ? recovery_run(&r, &tail, err)
+                                    : d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
     if (rc == 0) {
         *ret_tail = tail;
         *ret_recovery = r.result;
@@ -428,7 +338,6 @@ int d7_tail_recover(d7_tail **ret_tail, const char *path, const d7_tail_recover_
     d7__tail_file_close(&r.tail);
     d7__tail_slots_free(&r.slots, &r.alloc);
     d7__release(&r.alloc, r.tail_path);
-    d7__release(&r.alloc, r.cut_path);
     d7__release(&r.alloc, r.chunk);
     return rc;
 }

@@ -10,6 +10,7 @@ static const command *const commands[] = {
     &command_cat,
     &command_verify,
     &command_image,
+    &command_import,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

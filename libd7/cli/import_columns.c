@@ -1,0 +1,251 @@
+#include "import.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "result.h"
+
+/* ---- attributes ---- */
+
+static int add_attribute(import_attributes *a, const char *prefix, const char *key, const char *value) {
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 64;
+        d7_attribute *items = realloc(a->items, cap * sizeof *items);
+        if (!items)
+            return 1;
+        a->items = items;
+        a->cap = cap;
+    }
+    char *name = malloc(strlen(prefix) + strlen(key) + 1), *text = strdup(value);
+    if (!name || !text) {
+        free(name);
+        free(text);
+        return 1;
+    }
+    strcpy(stpcpy(name, prefix), key);
+    a->items[a->n++] = (d7_attribute){.key = name, .value = text};
+    return 0;
+}
+
+int import_take_tag(void *ctx, const char *key, const char *value) {
+    return add_attribute(ctx, "ptu.", key, value);
+}
+
+static const char *find_tag(const import_attributes *a, const char *key) {
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->items[i].key, key) == 0)
+            return a->items[i].value;
+    return NULL;
+}
+
+static int add_number(import_attributes *a, const char *key, double value) {
+    char text[40];
+    cli_format_number(text, sizeof text, 'f', sizeof value, &value);
+    return add_attribute(a, "", key, text);
+}
+
+/* A length in seconds as ps: 12 digits are more than any instrument has, and hide that the product is not exact. */
+static int add_ps(import_attributes *a, const char *key, double seconds) {
+    char text[40];
+    snprintf(text, sizeof text, "%.12g", seconds * 1e12);
+    return add_attribute(a, "", key, text);
+}
+
+/* The format's usual attributes, from the tags that mean the same. */
+static int add_usual(import_job *job) {
+    static const char *const same[][2] = {
+        {"ptu.File_CreatingTime", "Created"}, {"ptu.File_Comment", "Comment"}, {"ptu.File_GUID", "FileGuid"}};
+    import_attributes *a = &job->attributes;
+    const ptu_header *h = &job->header;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof same / sizeof *same && rc == 0; i++) {
+        const char *value = find_tag(a, same[i][0]);
+        if (value)
+            rc = add_attribute(a, "", same[i][1], value);
+    }
+    char creator[64];
+    snprintf(creator, sizeof creator, "d7 import %s", d7_version());
+    if (rc == 0)
+        rc = add_attribute(a, "", "FileCreator", creator);
+    if (rc == 0 && h->format->t3) {
+        rc = add_attribute(a, "", "/photons/TacBits", h->format->pico ? "12" : "15");
+        if (rc == 0 && h->resolution_s > 0)
+            rc = add_ps(a, "/photons/TacChannel", h->resolution_s);
+        if (rc == 0)
+            rc = add_number(a, "/photons/TimerFrequency", 1 / h->global_resolution_s);
+    }
+    return rc;
+}
+
+/* ---- the file ---- */
+
+enum { T3_DT, T3_AAT, T3_CHANNEL, T3_MS, T3_MARKERS };
+enum { T2_TIME, T2_CHANNEL, T2_MARKERS };
+enum { MARKER_TIME, MARKER_ITEM, MARKER_BITS };
+
+static const d7_dataset t3_datasets[] = {{"/photons/dt", D7_UINT16},     {"/photons/aat", D7_UINT64},
+                                         {"/photons/channel", D7_UINT8}, {"/photons/ms", D7_UINT64},
+                                         {"/markers/aat", D7_UINT64},    {"/markers/item", D7_UINT64},
+                                         {"/markers/bits", D7_UINT16}};
+static const d7_dataset t2_datasets[] = {{"/tags/time", D7_UINT64},
+                                         {"/tags/channel", D7_UINT8},
+                                         {"/markers/time", D7_UINT64},
+                                         {"/markers/item", D7_UINT64},
+                                         {"/markers/bits", D7_UINT16}};
+
+int import_create(import_job *job, const char *path, cli_pool *pool) {
+    d7_error err;
+    d7_writer_options options;
+    d7_executor executor = {.ctx = pool, .submit = cli_pool_submit, .wait = cli_pool_wait};
+    bool t3 = job->header.format->t3;
+    if (add_usual(job) != 0)
+        return command_fail(job->self, "out of memory");
+    d7_writer_options_init(&options);
+    options.attributes = job->attributes.items;
+    options.n_attributes = job->attributes.n;
+    options.executor = pool ? &executor : NULL;
+    if (d7_writer_create(&job->writer, path, t3 ? t3_datasets : t2_datasets,
+                         t3 ? sizeof t3_datasets / sizeof *t3_datasets
+                            : sizeof t2_datasets / sizeof *t2_datasets,
+                         &options, &err) != 0)
+        return command_fail(job->self, "%s", err.text);
+    double ps = job->header.global_resolution_s * 1e12, whole = round(ps);
+    job->ps_per_unit = whole >= 1 && fabs(ps - whole) < 1e-6 * whole ? (uint64_t)whole : 0;
+    job->ms.units_per_ms = 1e-3L / (long double)job->header.global_resolution_s;
+    return 0;
+}
+
+int import_reserve(import_job *job) {
+    ptu_events *e = &job->events;
+    e->time = malloc(PTU_BATCH_RECORDS * sizeof *e->time);
+    e->dt = malloc(PTU_BATCH_RECORDS * sizeof *e->dt);
+    e->channel = malloc(PTU_BATCH_RECORDS * sizeof *e->channel);
+    e->marker_time = malloc(PTU_BATCH_RECORDS * sizeof *e->marker_time);
+    e->marker_photon = malloc(PTU_BATCH_RECORDS * sizeof *e->marker_photon);
+    e->marker_bits = malloc(PTU_BATCH_RECORDS * sizeof *e->marker_bits);
+    job->ms.values = malloc(IMPORT_MS_ROOM * sizeof *job->ms.values);
+    return e->time && e->dt && e->channel && e->marker_time && e->marker_photon && e->marker_bits &&
+                   job->ms.values
+               ? 0
+               : -1;
+}
+
+void import_release(import_job *job) {
+    ptu_events *e = &job->events;
+    free(e->time);
+    free(e->dt);
+    free(e->channel);
+    free(e->marker_time);
+    free(e->marker_photon);
+    free(e->marker_bits);
+    free(job->ms.values);
+    for (size_t i = 0; i < job->attributes.n; i++) {
+        free((char *)job->attributes.items[i].key);
+        free((char *)job->attributes.items[i].value);
+    }
+    free(job->attributes.items);
+}
+
+/* ---- columns ---- */
+
+static int append(import_job *job, uint32_t dataset_id, const void *values, size_t n) {
+    d7_error err;
+    if (d7_writer_append(job->writer, dataset_id, values, n, &err) == 0)
+        return 0;
+    return command_fail(job->self, "%s", err.text);
+}
+
+static int flush_ms(import_job *job) {
+    int code = append(job, T3_MS, job->ms.values, job->ms.n);
+    job->ms.n = 0;
+    return code;
+}
+
+/* Every millisecond that has begun by the time of a photon begins with it. */
+static int begin_ms(import_job *job, uint64_t photon, uint64_t time) {
+    import_ms *ms = &job->ms;
+    while (time >= ms->next_time) {
+        ms->values[ms->n++] = photon;
+        ms->next++;
+        ms->next_time = (uint64_t)ceill((long double)ms->next * ms->units_per_ms);
+        if (ms->n == IMPORT_MS_ROOM && flush_ms(job) != 0)
+            return CLI_USAGE;
+        if (command_stopped)
+            return command_stopped_code(job->self);
+    }
+    return 0;
+}
+
+static int write_ms(import_job *job) {
+    const ptu_events *e = &job->events;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->time[i] >= job->ms.next_time) {
+            int code = begin_ms(job, job->photons + i, e->time[i]);
+            if (code != 0)
+                return code;
+        }
+    return 0;
+}
+
+static void to_ps(const import_job *job, uint64_t *times, size_t n) {
+    long double ps = (long double)job->header.global_resolution_s * 1e12L;
+    for (size_t i = 0; i < n; i++)
+        times[i] =
+            job->ps_per_unit ? times[i] * job->ps_per_unit : (uint64_t)roundl((long double)times[i] * ps);
+}
+
+static int write_markers(import_job *job, uint32_t first_dataset) {
+    const ptu_events *e = &job->events;
+    int code = append(job, first_dataset + MARKER_TIME, e->marker_time, e->n_markers);
+    if (code == 0)
+        code = append(job, first_dataset + MARKER_ITEM, e->marker_photon, e->n_markers);
+    return code == 0 ? append(job, first_dataset + MARKER_BITS, e->marker_bits, e->n_markers) : code;
+}
+
+static int write_t3(import_job *job) {
+    const ptu_events *e = &job->events;
+    int code = append(job, T3_DT, e->dt, e->n);
+    if (code == 0)
+        code = append(job, T3_AAT, e->time, e->n);
+    if (code == 0)
+        code = append(job, T3_CHANNEL, e->channel, e->n);
+    if (code == 0)
+        code = write_ms(job);
+    return code == 0 ? write_markers(job, T3_MARKERS) : code;
+}
+
+static int write_t2(import_job *job) {
+    const ptu_events *e = &job->events;
+    to_ps(job, e->time, e->n);
+    to_ps(job, e->marker_time, e->n_markers);
+    int code = append(job, T2_TIME, e->time, e->n);
+    if (code == 0)
+        code = append(job, T2_CHANNEL, e->channel, e->n);
+    return code == 0 ? write_markers(job, T2_MARKERS) : code;
+}
+
+static void note_last_time(import_job *job) {
+    const ptu_events *e = &job->events;
+    if (e->n && e->time[e->n - 1] > job->last_time)
+        job->last_time = e->time[e->n - 1];
+    if (e->n_markers && e->marker_time[e->n_markers - 1] > job->last_time)
+        job->last_time = e->marker_time[e->n_markers - 1];
+}
+
+int import_write(import_job *job) {
+    note_last_time(job);
+    int code = job->header.format->t3 ? write_t3(job) : write_t2(job);
+    job->photons += job->events.n;
+    return code;
+}
+
+int import_close(import_job *job) {
+    d7_error err;
+    int code = job->header.format->t3 ? flush_ms(job) : 0;
+    if (code == 0 && d7_writer_close(job->writer, &err) != 0)
+        code = command_fail(job->self, "%s", err.text);
+    return code;
+}

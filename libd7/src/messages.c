@@ -207,15 +207,20 @@ size_t d7__epilogue_pack(uint64_t global_index_offset, uint8_t out[D7__EPILOGUE_
     return seven__file_entry__pack(&message, out);
 }
 
-bool d7__epilogue_unpack(const d7_alloc *a, d7__cursor body, uint64_t *ret_global_index_offset) {
-    budget b = {.alloc = a, .left = UNPACK_BUDGET};
-    ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &b};
-    Seven__Epilogue *m = seven__epilogue__unpack(&allocator, (size_t)(body.end - body.at), body.at);
-    if (!m)
-        return false;
-    bool valid = m->has_signature && binary_equals(&m->signature, end_signature);
-    if (valid)
-        *ret_global_index_offset = m->global_index_offset;
-    seven__epilogue__free_unpacked(m, &allocator);
-    return valid;
+/* By hand, so that no lack of memory is taken for a lack of an epilogue. */
+bool d7__epilogue_unpack(d7__cursor body, uint64_t *ret_global_index_offset) {
+    uint64_t offset = 0;
+    bool signed_right = false;
+    while (body.at < body.end) {
+        d7__field f;
+        if (!d7__get_field(&body, &f))
+            return false;
+        if (f.number == 1 && f.wire_type == D7__VARINT)
+            offset = f.value;
+        else if (f.number == 2 && f.wire_type == D7__BYTES)
+            signed_right = f.n_bytes == sizeof end_signature - 1 && memcmp(f.bytes, end_signature, f.n_bytes) == 0;
+    }
+    if (signed_right)
+        *ret_global_index_offset = offset;
+    return signed_right;
 }

@@ -46,6 +46,6 @@ enum { D7__EPILOGUE_MAX = 64 };
 size_t d7__epilogue_pack(uint64_t global_index_offset, uint8_t out[D7__EPILOGUE_MAX]);
 
 /* Reads the body of an Epilogue message. Returns false when it is none, or its signature is wrong. */
-bool d7__epilogue_unpack(const d7_alloc *a, d7__cursor body, uint64_t *ret_global_index_offset);
+bool d7__epilogue_unpack(d7__cursor body, uint64_t *ret_global_index_offset);
 
 #endif

@@ -20,7 +20,7 @@ int d7__find_epilogue(d7__framing *f, bool *ret_there, uint64_t *ret_at, uint64_
     int rc = d7__entry_at(f, last, &found, &entry, err);
     if (rc == 0 && found == D7__FOUND_ENTRY && d7__entry_kind(entry.data, entry.bytes, &kind, &body) &&
         kind == D7__KIND_EPILOGUE)
-        *ret_there = d7__epilogue_unpack(f->source->alloc, body, ret_index);
+        *ret_there = d7__epilogue_unpack(body, ret_index);
     return rc;
 }
 

@@ -78,7 +78,7 @@ static int take_entry(recovery *v, const d7__entry *entry) {
         return rc;
     }
     case D7__KIND_EPILOGUE:
-        if (!d7__epilogue_unpack(&r->alloc, body, &index_offset))
+        if (!d7__epilogue_unpack(body, &index_offset))
             break;
         v->epilogue_seen = true;
         if (r->state == D7_STATE_OPEN && entry->next < r->source.size)

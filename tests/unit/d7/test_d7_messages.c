@@ -105,7 +105,6 @@ static void hostile_header_is_bounded(void **state) {
 static void epilogue_is_protobufs(void **state) {
     (void)state;
     uint8_t packed[D7__EPILOGUE_MAX];
-    d7_alloc a = memory();
     uint64_t offsets[] = {0, 127, 128, 16384, UINT64_MAX}, got;
     for (size_t i = 0; i < 5; i++) {
         d7__kind kind;
@@ -113,10 +112,10 @@ static void epilogue_is_protobufs(void **state) {
         size_t n = d7__epilogue_pack(offsets[i], packed);
         assert_true(d7__entry_kind(packed, n, &kind, &body));
         assert_int_equal(kind, D7__KIND_EPILOGUE);
-        assert_true(d7__epilogue_unpack(&a, body, &got));
+        assert_true(d7__epilogue_unpack(body, &got));
         assert_true(got == offsets[i]);
         packed[n - 1] ^= 1;
-        assert_false(d7__epilogue_unpack(&a, body, &got));
+        assert_false(d7__epilogue_unpack(body, &got));
     }
 }
 

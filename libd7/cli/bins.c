@@ -14,6 +14,7 @@ typedef struct bins_part {
     const bins_rule *rule;
     const void *values[2];
     size_t from, to;
+    size_t places;
     uint64_t outside;
     uint32_t *counts; /* [places] */
 } bins_part;
@@ -77,10 +78,25 @@ static void count_any(bins_part *p) {
     }
 }
 
+/* Differences wrap as the stamps do. */
+static void count_differences(bins_part *p) {
+    const uint64_t *start = p->values[0], *stop = p->values[1];
+    uint64_t low = (uint64_t)p->rule->low, width = p->rule->width;
+    for (size_t i = p->from; i < p->to; i++) {
+        uint64_t from_low = stop[i] - start[i] - low;
+        if (from_low / width >= p->places)
+            p->outside++;
+        else
+            p->counts[from_low / width]++;
+    }
+}
+
 static void count_part(void *part) {
     bins_part *p = part;
     const bins_rule *rule = p->rule;
-    if (rule->types[0] != D7_UINT16 || (rule->columns == 2 && rule->types[1] != D7_UINT16))
+    if (rule->width)
+        count_differences(p);
+    else if (rule->types[0] != D7_UINT16 || (rule->columns == 2 && rule->types[1] != D7_UINT16))
         count_any(p);
     else if (rule->columns == 2)
         count_positions(p);
@@ -104,7 +120,7 @@ bins *bins_new(size_t n, const bins_rule *rule, cli_pool *pool) {
     b->n_parts = threads ? (unsigned)threads : 1;
     bool good = b->total != NULL;
     for (unsigned i = 0; i < b->n_parts; i++) {
-        b->parts[i] = (bins_part){.rule = &b->rule, .counts = calloc(n, sizeof(uint32_t))};
+        b->parts[i] = (bins_part){.rule = &b->rule, .places = n, .counts = calloc(n, sizeof(uint32_t))};
         good = good && b->parts[i].counts;
     }
     if (good)

@@ -6,11 +6,14 @@
 #include "d7/d7.h"
 
 /* Where a row of one or two columns belongs: column c, a value below 2^bits, to place value >> shift; the second column
- * counts places << row_shift. So an image has x and y. */
+ * counts places << row_shift. So an image has x and y. Or, with a width, two columns of time stamps: the place is
+ * (second - first - low) / width. */
 typedef struct bins_rule {
     size_t columns; /* 1 or 2 */
     d7_type types[2];
     unsigned bits, shift, row_shift;
+    uint64_t width; /* 0: none */
+    int64_t low;
 } bins_rule;
 
 typedef struct bins bins;

@@ -10,6 +10,8 @@ static const command *const commands[] = {
     &command_cat,
     &command_verify,
     &command_image,
+    &command_decay,
+    &command_rate,
     &command_import,
 };
 

@@ -208,8 +208,8 @@ static void draw_column(plot_figure *f, int x, double low, double high, double b
 void plot_figure_steps(plot_figure *f, double from, double to, const double *values, size_t n,
                        plot_color color, bool fill) {
     int left = place_x(f, from), columns = place_x(f, to) - left;
-    double before = n ? values[0] : 0;
-    for (int pass = fill ? 0 : 1; pass < 2; pass++)
+    for (int pass = fill ? 0 : 1; pass < 2; pass++) {
+        double before = n ? values[0] : 0;
         for (int c = 0; c < columns && n; c++) {
             size_t first, last;
             if (!column_bins(c, columns, n, &first, &last))
@@ -226,6 +226,7 @@ void plot_figure_steps(plot_figure *f, double from, double to, const double *val
                 draw_column(f, left + c, low, high, before, color);
             before = values[last];
         }
+    }
 }
 
 void plot_figure_legend(plot_figure *f, const char *const *names, const plot_color *colors, size_t n) {

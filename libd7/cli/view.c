@@ -98,6 +98,8 @@ int view_begin(view *v, const char *path) {
     if (code == 0)
         code = open_output(v);
     if (code == 0)
+        v->tags = range_group(v->reader) == D7_GROUP_TAGS;
+    if (code == 0)
         code = range_resolve(v->self, v->reader, path, &v->from_end, &v->to_end, &v->from, &v->to);
     return code;
 }

@@ -21,7 +21,8 @@ typedef struct view {
     cli_pool *pool;
     d7_executor executor;
     d7_reader *reader;
-    uint64_t from, to; /* rows of the file's group */
+    bool tags;         /* its group is tags, not photons */
+    uint64_t from, to; /* rows of that group */
     uint32_t used[4];  /* [n_used] datasets that were read, for their problems */
     size_t n_used;
     uint64_t skipped; /* rows in damaged pages */

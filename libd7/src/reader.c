@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "codec.h"
 #include "error.h"
+#include "reader_pages.h"
 
 void d7_reader_options_init(d7_reader_options *options) {
     *options = (d7_reader_options){0};
@@ -204,6 +205,11 @@ int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_re
     r->attributes.alloc = &r->alloc;
     r->problems = (d7__problems){.alloc = &r->alloc, .keep = true};
     r->framing.source = &r->source;
+    if (options && options->executor) {
+        r->executor = *options->executor;
+        r->has_executor = true;
+        r->n_lanes = options->lanes;
+    }
     int rc = open_file(r, path, err);
     if (rc != 0) {
         d7_reader_free(r);
@@ -235,6 +241,7 @@ void d7_reader_free(d7_reader *r) {
     d7_alloc alloc = r->alloc;
     d7__map_free(r);
     d7__release(&alloc, r->page.data);
+    d7__lanes_free(r);
     d7__header_free(&alloc, &r->header);
     d7__attributes_free(&r->attributes);
     d7__problems_free(&r->problems);

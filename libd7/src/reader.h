@@ -1,5 +1,5 @@
 /* The reader's parts, shared by reader.c (opening, getters), reader_closed.c (by the global index),
- * reader_recover.c (by islands and scan) and reader_pages.c (page map and values). */
+ * reader_recover.c (by islands and scan), reader_map.c, and those of reader_pages.h. */
 #ifndef D7_SRC_READER_H
 #define D7_SRC_READER_H
 
@@ -39,6 +39,11 @@ struct d7_reader {
     uint32_t page_dataset;
     size_t page_number;
     size_t page_items; /* 0: none */
+
+    d7_executor executor; /* see reader_lanes.c */
+    bool has_executor;
+    unsigned n_lanes;        /* 0: the default */
+    struct d7__lanes *lanes; /* NULL before the first reading */
 };
 
 /* What an Index entry said when it was taken. */
@@ -104,12 +109,13 @@ typedef struct d7__want {
     uint64_t from;
     size_t n;
     uint8_t *out;
+    size_t next_page, end_page; /* those still to be read, set while reading */
 } d7__want;
 
 /* Reads several ranges together. Items of damaged pages are left as they are in `out`, and those pages are damaged in the
- * map then; the first damage is the result. When a page of unexpected length is met, its dataset is counted, and
- * *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
-int d7__reader_read_wants(d7_reader *r, const d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
+ * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, its
+ * dataset is counted, and *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
+int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
 
 /* The error for a file whose pages were counted and then hold something else. */
 int d7__reader_pages_change(const d7_reader *r, d7_error *err);

@@ -1,6 +1,7 @@
 #include "memio.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +70,7 @@ static int memio_close(void *ctx, void *file) {
     return memio_call(m, MEMIO_CLOSE);
 }
 
-static int64_t memio_pread(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset) {
-    memio *m = ctx;
-    (void)file;
+static int64_t memio_pread_locked(memio *m, void *buffer, size_t bytes, uint64_t offset) {
     int rc = memio_call(m, MEMIO_PREAD);
     if (rc != 0)
         return rc;
@@ -83,6 +82,16 @@ static int64_t memio_pread(void *ctx, void *file, void *buffer, size_t bytes, ui
     memcpy(buffer, m->data + offset, n);
     m->bytes_read += n;
     return (int64_t)n;
+}
+
+/* The lanes of a reader read at the same time. */
+static int64_t memio_pread(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset) {
+    memio *m = ctx;
+    (void)file;
+    pthread_mutex_lock(&m->reading);
+    int64_t rc = memio_pread_locked(m, buffer, bytes, offset);
+    pthread_mutex_unlock(&m->reading);
+    return rc;
 }
 
 static int64_t memio_pwrite(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset) {
@@ -187,7 +196,10 @@ static void *piece_start(void *memory) {
 static void *memcount_resize(void *ctx, void *old, size_t bytes) {
     memcount *c = ctx;
     size_t before = piece_bytes(old);
-    if ((c->fail_at && ++c->calls >= c->fail_at) || bytes > SIZE_MAX - SIZE_BYTES)
+    c->calls += c->fail_at != 0;
+    bool fails =
+        c->fail_at && c->calls >= c->fail_at && (!c->fail_times || c->calls - c->fail_at < c->fail_times);
+    if (fails || bytes > SIZE_MAX - SIZE_BYTES)
         return NULL;
     uint8_t *memory = realloc(piece_start(old), SIZE_BYTES + bytes);
     if (!memory)

@@ -2,6 +2,8 @@
 #ifndef TESTS_LIB_MEMIO_H
 #define TESTS_LIB_MEMIO_H
 
+#include <pthread.h>
+
 #include "d7/d7.h"
 
 enum memio_op {
@@ -31,6 +33,7 @@ typedef struct memio {
     bool held;           /* somebody else's lock */
     void *opened_memory; /* what open() gives out, so that leak checks see a missing close() */
 
+    pthread_mutex_t reading; /* all zero is an unlocked one */
     long calls[MEMIO_N_OPS];
     uint64_t bytes_read;
     size_t synced; /* length at the last sync */
@@ -42,10 +45,10 @@ void memio_free(memio *m);
 d7_io memio_table(memio *m);
 
 /* Memory behind libd7's table: counts what is outstanding, in pieces and in bytes; allocation fail_at (from 1) and all
- * after it fail. */
+ * after it fail, or fail_times of them. */
 typedef struct memcount {
-    long outstanding, calls, fail_at;
-    size_t bytes, peak; /* peak: the most bytes at one time */
+    long outstanding, calls, fail_at, fail_times; /* fail_times 0: all */
+    size_t bytes, peak;                           /* peak: the most bytes at one time */
 } memcount;
 
 d7_alloc memcount_table(memcount *c);

@@ -139,7 +139,8 @@ enum d7_io_flags {
  *
  * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
  * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
- * at once only as d7_writer_sync_data() says. All but `remove`, `sync_directory`, `same` and `set_group` are required.
+ * at once only as d7_writer_sync_data() says; but pread is called by several at once for the lanes of a reader
+ * that has an executor. All but `remove`, `sync_directory`, `same` and `set_group` are required.
  */
 typedef struct d7_io {
     void *ctx;
@@ -469,8 +470,9 @@ typedef struct d7_reader_options {
     bool recover; /* do not trust epilogue and global index: islands and scan, as for an unclosed file */
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
     const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
-    unsigned lanes;              /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an
-                                    executor; at most D7_READER_LANES_MAX count */
+    unsigned lanes; /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor;
+                       at most D7_READER_LANES_MAX count. What is read, and what is said about damage, does not depend
+                       on it */
     /* Leave out what the tail of an unclosed file holds (NAME.photons.tail beside it, see "The tail"). Default
      * false: its values are the newest items of their datasets, its attributes the newest of the file. */
     bool pages_only;
@@ -499,7 +501,8 @@ typedef enum d7_state {
  *  Returns  0 and the reader; D7_ERR_NOTFOUND (no such file); D7_ERR_TRUNCATED (cut inside the header);
  *           D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks, as one other writer makes them,
  *           and options->unframed is not set: err says so); D7_ERR_LIMIT; D7_ERR_NOMEM; D7_ERR_IO
- *  Memory   up to 24 bytes a page while opening, 8 after, and the largest entry twice
+ *  Memory   at most 16 bytes a page and 64 MB; attributes come on top. The first reading of values adds up to
+ *           300 KB a lane, and for pages of unusual size their encoded length, up to 64 MB in all
  *  Source   format: section 5 of the D7 specification
  */
 D7_API D7_MUST_USE int d7_reader_open(d7_reader **ret_reader, const char *path,

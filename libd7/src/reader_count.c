@@ -1,0 +1,123 @@
+/* How many items pages hold: exactly, by looking into every page of a dataset, or as far as its ends tell. */
+#include "reader_pages.h"
+
+#include <stdio.h>
+
+#include "error.h"
+
+typedef struct counting {
+    bool decode; /* decode each page too, which finds all damage */
+    d7_progress_fn *progress;
+    void *ctx;
+    uint64_t done, total; /* bytes, for progress */
+} counting;
+
+/* Looks at one page; *ret_n is 0 for a damaged last page and a full page's for any other damaged one. */
+static int count_or_guess(d7_reader *r, uint32_t ds, size_t page, bool decode, size_t *ret_n, d7_error *err) {
+    const d7__reader_dataset *d = &r->datasets[ds];
+    d7__entry entry;
+    int rc = d7__page_entry(r, ds, page, &entry, err);
+    if (rc == 0)
+        rc = d7__page_count_entry(r, ds, page, &entry, ret_n, err);
+    if (rc == 0 && decode)
+        rc = d7__page_decode_to_cache(r, ds, page, &entry, *ret_n, err);
+    if (rc == D7_ERR_CORRUPT) {
+        *ret_n = page + 1 == d->n_pages ? 0 : d->items_per_page;
+        rc = 0;
+    }
+    return rc;
+}
+
+/* Takes new prefix sums, or the knowledge that all pages but the last are full. */
+static void set_counts(d7_reader *r, uint32_t ds, uint64_t *sums, bool regular) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    d->last_items = (size_t)(sums[d->n_pages] - sums[d->n_pages - 1]);
+    d7__release(&r->alloc, d->first_items);
+    d->first_items = regular ? NULL : sums;
+    if (regular) {
+        d7__release(&r->alloc, sums);
+        return;
+    }
+    d7_problem p =
+        d7__problem(D7_PROBLEM_PAGE_LENGTH, d->offsets[0],
+                    "pages before the last do not all hold %zu items; they were counted", d->items_per_page);
+    p.dataset_id = ds;
+    d7__problems_add(&r->problems, &p);
+}
+
+static int count_pages(d7_reader *r, uint32_t ds, counting *c, d7_error *err) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    if (d->n_pages == 0)
+        return 0;
+    uint64_t *sums = d7__new(&r->alloc, (d->n_pages + 1) * sizeof *sums);
+    if (!sums)
+        return d7__reader_no_memory(r, err);
+    bool regular = true;
+    int rc = 0;
+    for (size_t i = 0; i < d->n_pages && rc == 0; i++) {
+        size_t n = 0;
+        rc = count_or_guess(r, ds, i, c->decode, &n, err);
+        sums[i + 1] = sums[i] + n;
+        regular = regular && (i + 1 == d->n_pages ? n <= d->items_per_page : n == d->items_per_page);
+        c->done += n * d7_type_size(r->header.datasets[ds].type);
+        if (rc == 0 && c->progress && i % 64 == 0 && c->progress(c->ctx, c->done, c->total) != 0)
+            rc = d7__fail(err, D7_ERR_CANCELLED, 0, D7_NO_OFFSET, "%s: stopped", r->source.path);
+    }
+    if (rc == 0)
+        set_counts(r, ds, sums, regular);
+    else
+        d7__release(&r->alloc, sums);
+    return rc;
+}
+
+int d7__count_dataset(d7_reader *r, uint32_t ds, d7_error *err) {
+    return count_pages(r, ds, &(counting){0}, err);
+}
+
+/* What a look at the first and the last page tells: how many items the last one holds, and whether pages are
+ * full. */
+static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    if (d->n_pages == 0)
+        return 0;
+    size_t last = 0, first = d->items_per_page;
+    int rc = count_or_guess(r, ds, d->n_pages - 1, false, &last, err);
+    if (rc == 0 && d->n_pages > 1)
+        rc = count_or_guess(r, ds, 0, false, &first, err);
+    if (rc != 0)
+        return rc;
+    d->last_items = last;
+    if (first == d->items_per_page && last <= d->items_per_page)
+        return 0;
+    return d7__count_dataset(r, ds, err);
+}
+
+int d7__reader_map_pages(d7_reader *r, d7_error *err) {
+    int rc = 0;
+    d7__map_sort(r);
+    for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++)
+        rc = look_at_ends(r, (uint32_t)i, err);
+    return rc;
+}
+
+int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
+    d7__entry read;
+    size_t n = 0;
+    int rc = entry ? 0 : d7__page_entry(r, ds, page, &read, err);
+    entry = entry ? entry : &read;
+    if (rc == 0)
+        rc = d7__page_count_entry(r, ds, page, entry, &n, err);
+    if (rc == 0)
+        rc = d7__page_decode_to_cache(r, ds, page, entry, n, err);
+    return rc == D7_ERR_CORRUPT ? 0 : rc;
+}
+
+int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error *err) {
+    counting c = {.decode = true, .progress = progress, .ctx = ctx};
+    for (size_t i = 0; i < r->header.n_datasets; i++)
+        c.total += d7__dataset_items(&r->datasets[i]) * d7_type_size(r->header.datasets[i].type);
+    int rc = 0;
+    for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++)
+        rc = count_pages(r, (uint32_t)i, &c, err);
+    return rc;
+}

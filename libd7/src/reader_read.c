@@ -1,0 +1,170 @@
+/* Values by item range.
+ *
+ * A reading is planned as pages in the order of the file, over all datasets that are asked for, some hundred at a time.
+ * Whole pages are decoded by the lanes, straight to where their values belong. What is left over, because only a part of a
+ * page is wanted or because it is not as it should be, is done here after that, one page after the other: so whatever there
+ * is to say is said in the same order for any number of lanes. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "reader_pages.h"
+
+/* A page held another number of items than the map said. */
+enum { UNEXPECTED_LENGTH = 1 };
+
+/* Reads those items of one page that are wanted. Returns 0; UNEXPECTED_LENGTH; an error. */
+static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
+    const d7__reader_dataset *d = &r->datasets[t->dataset_id];
+    uint64_t first = d7__page_first_item(d, t->page);
+    size_t size = d7_type_size(r->header.datasets[t->dataset_id].type), n = 0;
+    bool cached = r->page_items && r->page_dataset == t->dataset_id && r->page_number == t->page;
+    d7__entry entry;
+    int rc = cached ? 0 : d7__page_entry(r, t->dataset_id, t->page, &entry, err);
+    if (rc == 0 && !cached && t->end - t->from == t->items) {
+        rc = d7__page_decode_entry(r, t->dataset_id, t->page, &entry, t->out, t->items, &n, err);
+        return rc == D7_ERR_LIMIT || (rc == 0 && n != t->items) ? UNEXPECTED_LENGTH : rc;
+    }
+    if (rc == 0 && !cached)
+        rc = d7__page_decode_to_cache(r, t->dataset_id, t->page, &entry, t->items, err);
+    if (rc != 0)
+        return rc == D7_ERR_LIMIT ? UNEXPECTED_LENGTH : rc;
+    if (r->page_items != t->items) {
+        r->page_items = 0;
+        return UNEXPECTED_LENGTH;
+    }
+    memcpy(t->out, r->page.data + (size_t)(t->from - first) * size, (size_t)(t->end - t->from) * size);
+    return 0;
+}
+
+/* ---- planning ---- */
+
+/* Which pages a range takes. */
+static int begin_want(d7_reader *r, d7__want *w, d7_error *err) {
+    const d7__reader_dataset *d = &r->datasets[w->dataset_id];
+    uint64_t items = d7__dataset_items(d);
+    if (w->from > items || w->n > items - w->from)
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET,
+                        "%s: dataset %s holds %" PRIu64 " items, asked for %zu from %" PRIu64, r->source.path,
+                        r->header.datasets[w->dataset_id].name, items, w->n, w->from);
+    w->next_page = w->end_page = 0;
+    if (w->n) {
+        w->next_page = d7__page_of_item(d, w->from);
+        w->end_page = d7__page_of_item(d, w->from + w->n - 1) + 1;
+    }
+    return 0;
+}
+
+/* The range whose next page comes first in the file; NULL: there are no more. */
+static d7__want *next_want(const d7_reader *r, d7__want *wants, size_t n) {
+    d7__want *best = NULL;
+    uint64_t best_offset = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        d7__want *w = &wants[i];
+        if (w->next_page == w->end_page)
+            continue;
+        uint64_t offset = r->datasets[w->dataset_id].offsets[w->next_page];
+        if (!best || offset < best_offset) {
+            best = w;
+            best_offset = offset;
+        }
+    }
+    return best;
+}
+
+static d7__page_task next_task(const d7_reader *r, d7__want *w) {
+    const d7__reader_dataset *d = &r->datasets[w->dataset_id];
+    size_t page = w->next_page++;
+    uint64_t first = d7__page_first_item(d, page), n = d7__page_items(d, page), end = w->from + w->n;
+    d7__page_task t = {.dataset_id = w->dataset_id,
+                       .page = page,
+                       .offset = d->offsets[page],
+                       .items = (size_t)n,
+                       .from = w->from > first ? w->from : first,
+                       .end = end < first + n ? end : first + n};
+    t.out = w->out + (size_t)(t.from - w->from) * d7_type_size(r->header.datasets[w->dataset_id].type);
+    return t;
+}
+
+/* The most bytes that a usual page of these has when it is encoded. */
+static size_t usual_entry_bytes(const d7_reader *r, const d7__want *wants, size_t n) {
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t ds = wants[i].dataset_id;
+        size_t bytes = d7_page_bound(r->header.datasets[ds].type, r->datasets[ds].items_per_page);
+        most = bytes > most ? bytes : most;
+    }
+    return most < D7_ENTRY_BYTES_MAX ? most : D7_ENTRY_BYTES_MAX;
+}
+
+/* ---- reading ---- */
+
+/* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH, the dataset in *ret_dataset; an error that stops the
+ * reading. The first damage goes to *damage and err. */
+static int settle(d7_reader *r, const d7__page_task *tasks, size_t n, int *damage, uint32_t *ret_dataset,
+                  d7_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        const d7__page_task *t = &tasks[i];
+        d7_error e;
+        if (t->done)
+            continue;
+        int rc = t->failure ? t->failure->code : read_page_part(r, t, &e);
+        if (rc == UNEXPECTED_LENGTH) {
+            *ret_dataset = t->dataset_id;
+            return rc;
+        }
+        if (rc != 0 && err && (rc != D7_ERR_CORRUPT || !*damage))
+            *err = t->failure ? *t->failure : e;
+        if (rc == D7_ERR_CORRUPT)
+            *damage = rc;
+        else if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_recounted, d7_error *err) {
+    int damage = 0, rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = begin_want(r, &wants[i], err);
+    d7__page_task *tasks = rc == 0 ? d7__lanes_tasks(r) : NULL;
+    if (rc != 0 || !tasks)
+        return rc != 0 ? rc : d7__reader_no_memory(r, err);
+    size_t entry_bytes = usual_entry_bytes(r, wants, n);
+    while (rc == 0) {
+        size_t n_tasks = 0;
+        uint32_t ds = 0;
+        for (d7__want *w; n_tasks < D7__TASKS_MAX && (w = next_want(r, wants, n)) != NULL;)
+            tasks[n_tasks++] = next_task(r, w);
+        if (n_tasks == 0)
+            return damage;
+        rc = d7__lanes_decode(r, n_tasks, entry_bytes, err);
+        if (rc == 0)
+            rc = settle(r, tasks, n_tasks, &damage, &ds, err);
+        if (rc == UNEXPECTED_LENGTH) {
+            *ret_recounted = true;
+            return d7__count_dataset(r, ds, err);
+        }
+    }
+    return rc;
+}
+
+int d7__reader_pages_change(const d7_reader *r, d7_error *err) {
+    return d7__fail(err, D7_ERR_CORRUPT, 0, D7_NO_OFFSET, "%s: pages change while they are read",
+                    r->source.path);
+}
+
+int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out, d7_error *err) {
+    if (dataset_id >= r->header.n_datasets || (n && !out))
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET,
+                        "%s: there is no dataset %" PRIu32 ", or no room for values", r->source.path,
+                        dataset_id);
+    d7__want want = {.dataset_id = dataset_id, .from = from, .n = n, .out = out};
+    for (int i = 0; i < 2; i++) {
+        bool recounted = false;
+        int rc = d7__reader_read_wants(r, &want, 1, &recounted, err);
+        if (rc != 0 || !recounted)
+            return rc;
+    }
+    return d7__reader_pages_change(r, err);
+}

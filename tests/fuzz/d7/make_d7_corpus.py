@@ -1,9 +1,11 @@
-"""Writes the stored cases of fuzz_reader and fuzz_page: small files and pages by the reference implementation.
+"""Writes the stored cases of fuzz_reader, fuzz_entries, fuzz_index and fuzz_page: small files, their entries and pages by the
+reference implementation.
 
     make_d7_corpus.py FOLDER
 """
 import os
 import random
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "interop", "d7"))
@@ -24,6 +26,27 @@ def files():
             yield "%s-%s" % (name, "closed" if closed else "open"), w.close() if closed else w.unfinished()
 
 
+def entries():
+    """The entries of the files, each after its length; the epilogue's asks for padding before it."""
+    for name, data in files():
+        out = b""
+        for _, entry in d7ref.entries(data):
+            if len(entry) < 1 << 15:
+                out += struct.pack("<H", len(entry) | (0x8000 if entry[0] >> 3 == 4 else 0)) + entry
+        if len(out) < 16384:
+            yield name, out
+
+
+def bodies():
+    """The bodies of Index, Header and Epilogue messages, after a byte that says which."""
+    which = {3: 0, 1: 1, 4: 2}
+    for name, data in files():
+        for i, (_, entry) in enumerate(d7ref.entries(data)):
+            (kind, _, body), = d7ref.fields(entry)
+            if kind in which and len(body) < 2000:
+                yield "%s-%d" % (name, i), bytes([which[kind]]) + body
+
+
 def pages():
     rng = random.Random(8)
     for t in range(10):
@@ -37,7 +60,7 @@ def pages():
     yield "bad-varint", bytes([7]) + bytes([0x12, 13, 0x2A, 11] + [0xFF] * 10 + [1])
 
 
-for folder, cases in (("reader", files()), ("page", pages())):
+for folder, cases in (("reader", files()), ("entries", entries()), ("index", bodies()), ("page", pages())):
     os.makedirs(os.path.join(sys.argv[1], folder), exist_ok=True)
     for name, data in cases:
         with open(os.path.join(sys.argv[1], folder, name), "wb") as f:

@@ -28,9 +28,12 @@ void bins_clear(void *b);
 /* Counts rows; fits view_rows(). */
 void bins_take(void *b, const d7_chunk *chunk);
 
-/* Adds up what the threads have counted and lets go of their memory: call it once, after the last rows. [n], good as long as
- * the bins. */
-const uint64_t *bins_total(bins *b);
+/* Adds up what the threads have counted and lets go of their memory: once, after the last rows. */
+void bins_finish(bins *b);
+
+/* After bins_finish(): what a place holds, and what the fullest of all does. */
+uint64_t bins_count(const bins *b, size_t place);
+uint64_t bins_largest(const bins *b);
 
 /* Rows that belong to a place, and those that do not. */
 uint64_t bins_inside(const bins *b);

@@ -15,7 +15,6 @@ typedef struct decay {
     bool linear, channels;
     /* what was counted */
     bins *bins;
-    const uint64_t *counts; /* [n] */
     size_t n;
     unsigned channels_a_bin;   /* 0: differences of time stamps */
     double first_ps, width_ps; /* of the first bin; of a bin, NAN where it is not known */
@@ -54,7 +53,7 @@ static int count_rows(decay *d, const uint32_t *ids, const bins_rule *rule) {
         return command_fail(d->v.self, "out of memory");
     int code = view_rows(&d->v, ids, rule->columns, d->v.from, view_end_of_range(&d->v), bins_clear,
                          bins_take, d->bins);
-    d->counts = bins_total(d->bins);
+    bins_finish(d->bins);
     return code;
 }
 
@@ -176,7 +175,7 @@ static double table_value(const void *ctx, size_t row, size_t column) {
     const decay *d = ctx;
     if (column == 0)
         return d->channels_a_bin ? (double)(row * d->channels_a_bin) : (double)row;
-    return column == 1 ? d->first_ps + (double)row * d->width_ps : (double)d->counts[row];
+    return column == 1 ? d->first_ps + (double)row * d->width_ps : (double)bins_count(d->bins, row);
 }
 
 static void table_print(const void *ctx, size_t row, FILE *out) {
@@ -184,7 +183,7 @@ static void table_print(const void *ctx, size_t row, FILE *out) {
     fprintf(out, "%.0f,", table_value(ctx, row, 0));
     if (!isnan(d->width_ps))
         fprintf(out, "%.15g", table_value(ctx, row, 1));
-    fprintf(out, ",%" PRIu64, d->counts[row]);
+    fprintf(out, ",%" PRIu64, bins_count(d->bins, row));
 }
 
 static int write_numbers(decay *d) {
@@ -197,7 +196,7 @@ static int write_numbers(decay *d) {
 /* Bins that are shown: without those after the last count, when they are many. */
 static size_t shown_bins(const decay *d) {
     size_t n = d->n;
-    while (n > 1 && d->counts[n - 1] == 0)
+    while (n > 1 && bins_count(d->bins, n - 1) == 0)
         n--;
     n += n / 30 + 1;
     return n < d->n - d->n / 16 ? n : d->n;
@@ -207,8 +206,9 @@ static size_t shown_bins(const decay *d) {
 static plot_axis count_axis(const decay *d) {
     uint64_t largest = 0, smallest = UINT64_MAX;
     for (size_t i = 0; i < d->n; i++) {
-        largest = d->counts[i] > largest ? d->counts[i] : largest;
-        smallest = d->counts[i] && d->counts[i] < smallest ? d->counts[i] : smallest;
+        uint64_t count = bins_count(d->bins, i);
+        largest = count > largest ? count : largest;
+        smallest = count && count < smallest ? count : smallest;
     }
     plot_axis y = {.log = !d->linear && largest > 0, .whole = true, .grid = true};
     y.low = y.log ? (double)smallest / 1.5 : 0;
@@ -256,7 +256,7 @@ static int write_picture(decay *d) {
         return command_fail(d->v.self, "out of memory");
     }
     for (size_t i = 0; i < shown; i++)
-        values[i] = (double)d->counts[i];
+        values[i] = (double)bins_count(d->bins, i);
     plot_figure_steps(&f, layout.x.low, layout.x.high, values, shown, plot_curve_color(0), true);
     int code = view_write_png(&d->v, &f, titles.name);
     plot_figure_free(&f);

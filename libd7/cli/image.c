@@ -17,9 +17,8 @@ typedef struct image {
     unsigned bits;   /* of positions */
     bool no_flip, log;
     const plot_colormap *colors;
-    double max;             /* counts of the brightest color; 0: by percent */
-    double percent;         /* of the pixels that have photons, at most so bright */
-    const uint64_t *counts; /* [pixels][pixels] y, x as recorded */
+    double max;     /* counts of the brightest color; 0: by percent */
+    double percent; /* of the pixels that have photons, at most so bright */
     uint64_t largest;
     bins *bins;
 } image;
@@ -112,13 +111,8 @@ static int count_photons(image *im) {
     if (!im->bins)
         return command_fail(v->self, "out of memory");
     code = view_rows(v, ids, 2, v->from, view_end_of_range(v), bins_clear, bins_take, im->bins);
-    im->counts = bins_total(im->bins);
+    bins_finish(im->bins);
     return code;
-}
-
-static void find_largest(image *im) {
-    for (size_t i = 0; i < (size_t)im->pixels * im->pixels; i++)
-        im->largest = im->counts[i] > im->largest ? im->counts[i] : im->largest;
 }
 
 /* ---- numbers ---- */
@@ -126,7 +120,8 @@ static void find_largest(image *im) {
 static void write_csv(const image *im, FILE *out) {
     for (size_t y = 0; y < im->pixels && !ferror(out); y++)
         for (size_t x = 0; x < im->pixels; x++)
-            fprintf(out, "%" PRIu64 "%c", im->counts[y * im->pixels + x], x + 1 == im->pixels ? '\n' : ',');
+            fprintf(out, "%" PRIu64 "%c", bins_count(im->bins, y * im->pixels + x),
+                    x + 1 == im->pixels ? '\n' : ',');
 }
 
 static void write_npy(const image *im, FILE *out) {
@@ -136,8 +131,9 @@ static void write_npy(const image *im, FILE *out) {
     if (cli_npy_header(out, 'u', wide ? 8 : 4, shape, 2, false) != 0)
         return;
     for (size_t i = 0; i < n; i++) {
-        uint32_t narrow = (uint32_t)im->counts[i];
-        if ((wide ? cli_write_raw(out, 8, &im->counts[i], 1) : cli_write_raw(out, 4, &narrow, 1)) != 0)
+        uint64_t count = bins_count(im->bins, i);
+        uint32_t narrow = (uint32_t)count;
+        if ((wide ? cli_write_raw(out, 8, &count, 1) : cli_write_raw(out, 4, &narrow, 1)) != 0)
             return;
     }
 }
@@ -163,11 +159,13 @@ static double percentile(const image *im) {
     uint32_t *pixels = calloc(EXACT, sizeof *pixels);
     double step = (double)im->largest / (EXACT - 1);
     step = step > 1 ? step : 1;
-    for (size_t i = 0; pixels && i < n; i++)
-        if (im->counts[i]) {
-            pixels[(size_t)((double)im->counts[i] / step)]++;
+    for (size_t i = 0; pixels && i < n; i++) {
+        uint64_t count = bins_count(im->bins, i);
+        if (count) {
+            pixels[(size_t)((double)count / step)]++;
             lit++;
         }
+    }
     double wanted = ceil((double)lit * im->percent / 100), seen = 0, at = (double)im->largest;
     for (size_t i = 0; pixels && i < EXACT; i++) {
         seen += pixels[i];
@@ -191,7 +189,7 @@ static void draw_pixels(const image *im, plot_figure *f, const plot_axis *bar) {
     int dots = f->area.width / (int)im->pixels;
     for (unsigned y = 0; y < im->pixels; y++)
         for (unsigned x = 0; x < im->pixels; x++) {
-            double count = (double)im->counts[(size_t)y * im->pixels + x];
+            double count = (double)bins_count(im->bins, (size_t)y * im->pixels + x);
             unsigned column = im->no_flip ? x : im->pixels - 1 - x;
             plot_fill(&f->canvas,
                       (plot_box){f->area.x + (int)column * dots, f->area.y + (int)y * dots, dots, dots},
@@ -254,7 +252,7 @@ static int image_make(image *im, const char *path) {
     if (code == 0)
         code = count_photons(im);
     if (code == 0) {
-        find_largest(im);
+        im->largest = bins_largest(im->bins);
         say_outside(im);
         code = im->v.format == VIEW_PNG ? write_picture(im) : write_numbers(im);
     }

@@ -17,7 +17,7 @@
 enum {
     LANES_DEFAULT = 4,
     GROUP_BYTES = 192 * 1024, /* of the file, which then is in the nearer caches when it is decoded */
-    GAP_BYTES = 64 * 1024,    /* more than that between two pages is not worth reading */
+    GAP_BYTES = 16 * 1024,    /* more than that between two pages is not worth reading */
     ROOM_BYTES_MAX = 64 << 20 /* for entries, in all lanes */
 };
 
@@ -30,7 +30,8 @@ typedef struct lane {
     struct d7__lanes *all;
     d7__source source; /* the reader's file, another window */
     d7__framing framing;
-    d7_error failure; /* for the task that met it; the lane then ends */
+    size_t usual_bytes; /* a little more than the last page took in the file; 0: there was none */
+    d7_error failure;   /* for the task that met it; the lane then ends */
 } lane;
 
 struct d7__lanes {
@@ -80,7 +81,7 @@ static void make_groups(struct d7__lanes *all, size_t n, size_t entry_bytes) {
             *g = (group){.first = i};
         }
         g->n++;
-        g->end = offset + (next < guess || next <= GAP_BYTES ? next : guess);
+        g->end = offset + (next <= guess + GAP_BYTES ? next : guess);
     }
 }
 
@@ -103,6 +104,7 @@ static bool decode_task(lane *l, d7__page_task *t) {
     rc = d7_page_decode(r->header.datasets[t->dataset_id].type, entry.data, entry.bytes, t->out, t->items,
                         &id, &n, NULL);
     t->done = rc == 0 && id == t->dataset_id && n == t->items;
+    l->usual_bytes = (size_t)(entry.next - entry.offset) / 16 * 17 + 64;
     return true;
 }
 
@@ -114,7 +116,10 @@ static void run_lane(void *arg) {
         const group *g = &all->groups[i];
         for (size_t k = g->first; k < g->first + g->n; k++) {
             d7__page_task *t = &all->tasks[k];
-            l->source.window_bytes = g->end > t->offset ? (size_t)(g->end - t->offset) : 1;
+            size_t window = (size_t)(g->end - t->offset);
+            if (g->n == 1 && l->usual_bytes && l->usual_bytes < window)
+                window = l->usual_bytes;
+            l->source.window_bytes = window;
             if (!decode_task(l, t))
                 return;
         }

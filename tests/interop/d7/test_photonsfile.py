@@ -109,15 +109,58 @@ def ended_early(folder):
         check(s, columns, path, "%d photons, ended early" % n)
 
 
+def index_lengths(folder):
+    """Every length of the global index around 128 bytes, where its own length takes a byte more, and around 256."""
+    path = os.path.join(folder, "f.photons")
+    seen = set()
+    for n in range(0, 220):
+        s = Script([("/photons/x", 5)])
+        s.set("k", "v" * n)
+        s.append(0, [n, 4095, 0, n])
+        s.run(path)
+        seen.add(index_length_of(path))
+        assert photonsfile.read_photons(path)["x"].tolist() == [n, 4095, 0, n], n
+        assert photonsfile.read_attributes(path)["k"] == "v" * n, n
+    assert seen >= set(range(70, 128)) | set(range(135, 250)) and len(seen) == 220, sorted(seen)
+
+
+def two_clocks(folder):
+    """Files with two TDCs: dt is the difference of the two stamps; some cameras store them as int64."""
+    path = os.path.join(folder, "f.photons")
+    for i, stamps in enumerate((7, 3, 7)):
+        rng = random.Random(SEED + i)
+        n = (1, 2048 * 5, 7001)[i]
+        start, t = [], 1 << 40
+        for _ in range(n):
+            t += rng.randrange(90000)
+            start.append(t)
+        columns = [[rng.randrange(4096) for _ in range(n)] for _ in range(2)] + [start, [t + rng.randrange(12500) for t in start]]
+        s = Script([("/photons/x", 5), ("/photons/y", 5), ("/start/time", stamps), ("/stop/time", stamps)])
+        write(s, columns, path, 3000)
+        got = photonsfile.read_photons(path)
+        assert got["dt"].tolist() == [b - a for a, b in zip(columns[2], columns[3])], i
+        assert got["x"].tolist() == columns[0] and photonsfile.PhotonsFile(path).dual_tdc
+        reference_says_clean(path, "two clocks %d" % i)
+
+
+def in_pieces(path, columns, what):
+    """The same columns, a few pages at a time."""
+    parts = list(photonsfile.iter_photons(path, chunk_blocks=2))
+    for k, name in enumerate(("x", "y", "dt")):
+        got = numpy.concatenate([p[name] for p in parts]) if parts else numpy.zeros(0)
+        assert numpy.array_equal(got.astype(numpy.uint64), numpy.array(columns[k], dtype=numpy.uint64)), (what, name)
+
+
 def randomly(folder):
     path = os.path.join(folder, "f.photons")
-    for i in range(RANDOM_FILES // 4):
+    for i in range(RANDOM_FILES):
         rng = random.Random(SEED * 1000 + i)
-        s, columns = lincam(rng, rng.choice([0, 1, rng.randrange(1, 40000)]), rng.randrange(0, 5000),
+        s, columns = lincam(rng, rng.choice([0, 1, rng.randrange(1, 40000 if i % 8 == 0 else 9000)]), rng.randrange(0, 5000),
                             index_step=rng.choice([1, 2, 3, 512]))
         write(s, columns, path, rng.choice([100, 1000, 8192, 50000]))
         if columns[0]:
             check(s, columns, path, "random LINCam file %d" % i)
+            in_pieces(path, columns, "random LINCam file %d" % i)
         else:
             reference_says_clean(path, "random LINCam file %d" % i)
 

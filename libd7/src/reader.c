@@ -47,7 +47,8 @@ int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
         d7__problems_add(&r->problems, &p);
         return 0;
     }
-    return d7__map_add(r, (uint32_t)dataset_id, offset);
+    /* An index may point at the spare byte before a page. */
+    return d7__map_add(r, (uint32_t)dataset_id, d7__frame_begin(offset));
 }
 
 typedef struct index_taker {

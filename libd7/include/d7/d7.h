@@ -431,8 +431,18 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8, or the global index lacks it")                \
     X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
+    X(RAGGED, DATA, "the columns of a group differ in length")                                               \
+    X(VALUE_RANGE, DATA, "values that need more bits than PositionBits or TacBits say")                      \
+    X(MS_ORDER, DATA, "/photons/ms goes back")                                                               \
+    X(MS_RANGE, DATA, "/photons/ms points past the last photon")                                             \
+    X(ATTRIBUTE_VALUE, DATA, "an attribute that says a number of bits holds something else")                 \
+    X(SAME_NAME, DATA, "two datasets have the same name")                                                    \
     X(ISLAND_PLACE, STYLE, "an index island is missing or not where a writer puts it")                        \
     X(PAGE_LENGTH, STYLE, "a page before the last holds another number of items than the header says")       \
+    X(PAGE_FORM, STYLE, "a page lacks fields that some readers need, or has an unusual form")                \
+    X(INDEX_FORM, STYLE, "an index lists its pages in an unusual order or form")                             \
+    X(ZERO_GAP, STYLE, "zeros between two entries, or after the last")                                       \
+    X(NARROW_READERS, STYLE, "the file is valid but beyond what some readers take")                          \
     X(BEING_WRITTEN, NOTICE, "a writer holds the file; its last entry is not whole yet")
 
 typedef enum d7_problem_code {
@@ -754,13 +764,18 @@ typedef struct d7_verify_summary {
 
 /** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,
  * pages, their lengths, places of the islands, that islands and global index list exactly the pages, the
- * epilogue and its place, attributes. A file that is open and whole is without damage.
+ * epilogue and its place, attributes (D7_DAMAGE, D7_STYLE); and against what recordings are (D7_DATA): /photons/x and y
+ * within /photons/PositionBits and /photons/dt within /photons/TacBits, where those attributes are there; /photons/ms
+ * not falling and, in a closed file, at most the number of photons; the columns of a group, in a closed file, of equal
+ * length (datasets without any item aside). A file that is open and whole is without damage. Unknown fields are no problem.
+ * Faults of consecutive pages of a dataset are one problem, with the items from the first to the last.
  *  r           opened without `recover` and `quick`
  *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are
  *              among the reader's problems then
  *  progress    NULL is allowed
  *  Returns     0 and the summary, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file
  *              has shrunk; D7_ERR_NOMEM; D7_ERR_IO
+ *  Memory      16 bytes for each page since the last island, 100 for each dataset
  */
 D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
                                         d7_progress_fn *progress, void *progress_ctx,

@@ -118,6 +118,37 @@ def json_is_complete(folder):
     assert verified["problems"][0]["dataset"] == "/photons/x" and verified["problems"][0]["items"] == 8192
 
 
+def classes_and_exit_codes(folder):
+    """Style and data are problems with --strict only; damage always is."""
+    path = os.path.join(folder, "f.photons")
+    s = Script([("/photons/x", 5), ("/photons/y", 5), ("/photons/ms", 7)], early={"/photons/PositionBits": "12"})
+    s.append(0, [4095, 4096, 5000, 1])
+    s.append(1, [1, 2, 3])
+    s.append(2, [0, 3, 2, 9])
+    s.run(path)
+    text = d7("verify", path).decode().splitlines()
+    assert d7("verify", path, "--strict", code=1).decode().splitlines() == text
+    assert [line.split(": ")[1:3] for line in text[:-1]] == [
+        ["data", "VALUE_RANGE at byte %d, dataset /photons/x, items 1 to 2" % offset_of(path, 0)],
+        ["data", "MS_ORDER at byte %d, dataset /photons/ms, items 2 to 2" % offset_of(path, 2)],
+        ["data", "RAGGED, dataset /photons/y, items 3 to 3"], ["data", "MS_RANGE, dataset /photons/ms, items 3 to 3"]], text
+    assert text[-1].startswith(path + ": no damage, but see the notes: closed") and "data notes: 4" in text[-1]
+    got = json.loads(d7("verify", path, "--json"))
+    assert got["good"] is True and got["data_notes"] == 4 and got["style_notes"] == got["damages"] == 0
+    assert json.loads(d7("verify", path, "--json", "--strict", code=1))["good"] is False
+    assert [p["severity"] for p in got["problems"]] == ["data"] * 4
+    assert set(got) == {"file", "problems", "state", "held", "bytes", "entries", "pages", "damages", "data_notes",
+                        "style_notes", "good"}
+    got = json.loads(d7("verify", fixture("other_writer"), "--json", "--strict", code=1))
+    assert got["style_notes"] == 3 and {p["severity"] for p in got["problems"]} == {"style", "data"}
+
+
+def offset_of(path, dataset):
+    """The first page of a dataset."""
+    with open(path, "rb") as f:
+        return next(at for at, d, _ in d7ref.File(f.read()).pages if d == dataset)
+
+
 def bad_text_stays_json(folder):
     """Attributes that are no UTF-8, or hold NULs, as other programs may write them."""
     path = os.path.join(folder, "f.photons")
@@ -245,6 +276,7 @@ def main():
     formats()
     with tempfile.TemporaryDirectory() as folder:
         json_is_complete(folder)
+        classes_and_exit_codes(folder)
         bad_text_stays_json(folder)
         uneven_pages(folder)
         held_files(folder)

@@ -20,6 +20,9 @@ def raw(name, dataset, *arguments, code=0):
 
 # Cut short, and no writer holds them: readable, but a problem.
 CUT = {"cut_0", "cut_1", "cut_2", "cut_3", "cut_4", "cut_in_epilogue", "cut_in_global_index"}
+# What verify says of the described ones beside TORN_TAIL.
+CODES = {"cut_in_epilogue": {"TORN_TAIL", "NO_EPILOGUE"}, "cut_in_global_index": {"NO_EPILOGUE"},
+         "other_writer": {"PAGE_FORM", "RAGGED"}}
 
 
 def check_described(name):
@@ -45,6 +48,10 @@ def check_described(name):
             assert g["items"] == len(w["values"])
             assert d7ref.array.array(code_of, w["values"]).tobytes() == data, (name, w["name"])
     d7("verify", path_of(name), code=code)
+    if want.get("clean"):  # nothing but the cut is wrong, not even the style
+        d7("verify", "--strict", path_of(name), code=code)
+    codes = {p["code"] for p in json.loads(d7("verify", "--json", path_of(name), code=code))["problems"]}
+    assert codes == CODES.get(name, {"TORN_TAIL"} if code else set()), (name, codes)
 
 
 def pages_by_reference(data):

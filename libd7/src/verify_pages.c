@@ -1,0 +1,191 @@
+/* One page: is it where the map says, is it whole, is it as long as it should be, and is it in the form that writers
+ * use? Faults of many pages in a row make one problem, so that a file of another writer does not fill the screen. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codec.h"
+#include "verify.h"
+
+/* ---- runs ---- */
+
+static void end_run(d7__verifier *v, d7__run *run) {
+    d7_problem *p = &run->problem;
+    size_t used = strlen(p->text), room = sizeof p->text - used;
+    if (!run->kind)
+        return;
+    if (run->n_values > 1)
+        snprintf(p->text + used, room, "; such values: %" PRIu64, run->n_values);
+    else if (run->n_values == 0 && run->n_pages > 1)
+        snprintf(p->text + used, room, "; so it is with %" PRIu64 " pages after it", run->n_pages - 1);
+    d7__problems_add(&v->r->problems, p);
+    run->kind = NULL;
+}
+
+void d7__verify_end_runs(d7__verifier *v) {
+    for (size_t i = 0; i < v->r->header.n_datasets; i++)
+        for (size_t k = 0; v->columns[i].runs && k < D7__N_FAULTS; k++)
+            end_run(v, &v->columns[i].runs[k]);
+}
+
+void d7__verify_fault(d7__verifier *v, d7__fault fault, const char *kind, size_t page,
+                      const d7_problem *problem, uint64_t n_values) {
+    d7__column *c = &v->columns[problem->dataset_id];
+    if (!c->runs)
+        c->runs = d7__new(&v->r->alloc, D7__N_FAULTS * sizeof *c->runs);
+    if (!c->runs) {
+        d7__problems_add(&v->r->problems, problem);
+        return;
+    }
+    d7__run *run = &c->runs[fault];
+    if (run->kind == kind && run->last_page + 1 == page) {
+        run->problem.n_items = problem->first_item + problem->n_items - run->problem.first_item;
+    } else {
+        end_run(v, run);
+        *run = (d7__run){.problem = *problem, .kind = kind};
+    }
+    run->last_page = page;
+    run->n_pages++;
+    run->n_values += n_values;
+}
+
+/* ---- form ---- */
+
+static uint64_t payload_field(d7_type type) {
+    switch (type) {
+    case D7_INT8:
+    case D7_UINT8:
+        return 8;
+    case D7_FLOAT:
+        return 6;
+    case D7_DOUBLE:
+        return 7;
+    default:
+        return d7_type_size(type) == 8 ? 5 : 4;
+    }
+}
+
+/* What is unusual about a page that decodes; NULL: nothing. Unknown fields are not. */
+static const char *unusual_form(d7__cursor body, d7_type type) {
+    bool has_dataset = false, has_seed = false, has_payload = false, raw = payload_field(type) > 5;
+    while (body.at < body.end) {
+        d7__field f;
+        if (!d7__get_field(&body, &f))
+            return NULL;
+        if (f.number == 1 && (has_seed || has_payload))
+            return "the fields of the page are out of order";
+        has_dataset |= f.number == 1;
+        if (f.number == 3 && has_payload)
+            return "the fields of the page are out of order";
+        has_seed |= f.number == 3;
+        if (f.number < 4 || f.number > 8)
+            continue;
+        if (f.number != payload_field(type))
+            return "the values of the page are in another field than they should be";
+        if (f.wire_type != D7__BYTES)
+            return "the differences in the page are not packed";
+        if (has_payload)
+            return "the values of the page are in several pieces";
+        has_payload = true;
+    }
+    if (!has_dataset)
+        return "the page leaves out its dataset's number, which some readers need";
+    if (!raw && !has_seed)
+        return "the page leaves out its first value, which some readers need";
+    return has_payload ? NULL : "the page has no field for its differences: some readers lose its only item";
+}
+
+static void check_form(d7__verifier *v, uint32_t ds, size_t page, const d7__entry *entry,
+                       const d7_problem *where) {
+    d7__kind kind;
+    d7__cursor body;
+    if (!d7__entry_kind(entry->data, entry->bytes, &kind, &body) || kind != D7__KIND_DATA)
+        return;
+    const char *unusual = unusual_form(body, v->r->header.datasets[ds].type);
+    if (!unusual)
+        return;
+    d7_problem p = d7__problem(D7_PROBLEM_PAGE_FORM, where->offset, "%s", unusual);
+    p.dataset_id = ds;
+    p.first_item = where->first_item;
+    p.n_items = where->n_items;
+    d7__verify_fault(v, D7__FAULT_FORM, unusual, page, &p, 0);
+}
+
+/* ---- length and values ---- */
+
+static void check_length(d7__verifier *v, uint32_t ds, size_t page, const d7_problem *where) {
+    const d7__reader_dataset *d = &v->r->datasets[ds];
+    static const char unexpected[] = "length";
+    uint64_t n = where->n_items;
+    if (n == d->items_per_page || (n < d->items_per_page && page + 1 == d->n_pages))
+        return;
+    d7_problem p = d7__problem(D7_PROBLEM_PAGE_LENGTH, where->offset,
+                               "the page holds %" PRIu64 " items, not %zu", n, d->items_per_page);
+    p.dataset_id = ds;
+    p.first_item = where->first_item;
+    p.n_items = n;
+    d7__verify_fault(v, D7__FAULT_LENGTH, unexpected, page, &p, 0);
+}
+
+/* A page of the map. `entry` is NULL where the walk did not come to it: then it is damaged, or lies where no walk comes. */
+static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
+    d7_reader *r = v->r;
+    d7__column *c = &v->columns[ds];
+    uint64_t offset = r->datasets[ds].offsets[page];
+    r->page_items = 0;
+    int rc = d7__reader_check_page(r, ds, page, entry, err);
+    if (rc != 0)
+        return rc;
+    c->unknown_end = r->datasets[ds].damaged && r->datasets[ds].damaged[page];
+    if (c->unknown_end) {
+        c->items += r->datasets[ds].items_per_page;
+        return 0;
+    }
+    d7_problem where = {.offset = offset, .first_item = c->items, .n_items = r->page_items};
+    check_length(v, ds, page, &where);
+    if (entry)
+        check_form(v, ds, page, entry, &where);
+    d7__verify_values(v, ds, page, c->items, r->page.data, r->page_items);
+    c->items += r->page_items;
+    return 0;
+}
+
+int d7__verify_passed(d7__verifier *v, uint32_t ds, uint64_t offset, d7_error *err) {
+    const d7__reader_dataset *d = &v->r->datasets[ds];
+    d7__column *c = &v->columns[ds];
+    int rc = 0;
+    for (; c->cursor < d->n_pages && d->offsets[c->cursor] < offset && rc == 0; c->cursor++)
+        rc = look_into(v, ds, c->cursor, NULL, err);
+    return rc;
+}
+
+/* Reading pages that were passed over ends the entry's life, so it is found again. */
+static int find_again(d7__verifier *v, uint64_t offset, d7__entry *entry, bool *ret_there, d7_error *err) {
+    d7__found found;
+    int rc = d7__entry_at(&v->r->framing, offset, &found, entry, err);
+    *ret_there = rc == 0 && found == D7__FOUND_ENTRY;
+    return rc;
+}
+
+int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id, d7_error *err) {
+    if (!d7__reader_knows_dataset(v->r, dataset_id, entry->offset))
+        return 0;
+    uint32_t ds = (uint32_t)dataset_id;
+    const d7__reader_dataset *d = &v->r->datasets[ds];
+    d7__column *c = &v->columns[ds];
+    uint64_t offset = entry->offset;
+    if (!d7__map_has(d, offset)) {
+        d7__verify_report(v, D7_PROBLEM_UNLISTED_PAGE, offset, ds, "no index lists this page");
+        return 0;
+    }
+    d7__entry again = *entry;
+    bool there = true;
+    if (c->cursor < d->n_pages && d->offsets[c->cursor] < offset) {
+        int rc = d7__verify_passed(v, ds, offset, err);
+        if (rc == 0)
+            rc = find_again(v, offset, &again, &there, err);
+        if (rc != 0)
+            return rc;
+    }
+    return look_into(v, ds, c->cursor++, there ? &again : NULL, err);
+}

@@ -187,12 +187,25 @@ static d7_dataset datasets_of(const recipe *how, size_t i) {
     return (d7_dataset){names[i], (d7_type)(how->types[i] - '0')};
 }
 
+void specimen_store(d7_type type, uint8_t *to, uint64_t x) {
+    size_t size = d7_type_size(type);
+    uint32_t v32 = (uint32_t)x;
+    uint16_t v16 = (uint16_t)x;
+    uint8_t v8 = (uint8_t)x;
+    memcpy(to,
+           size == 1   ? (void *)&v8
+           : size == 2 ? (void *)&v16
+           : size == 4 ? (void *)&v32
+                       : (void *)&x,
+           size);
+}
+
 static void append(d7_writer *w, const recipe *how, uint32_t ds, uint64_t *rng) {
     size_t n = how->items[ds % 4], size = d7_type_size(datasets_of(how, ds).type);
     uint8_t *values = memory(n * 8);
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = testing_random(rng) >> (64 - how->noise);
-        memcpy(values + i * size, &x, size);
+        specimen_store(datasets_of(how, ds).type, values + i * size,
+                       testing_random(rng) >> (64 - how->noise));
     }
     require(d7_writer_append(w, ds, values, n, NULL) == 0, "append");
     free(values);

@@ -37,6 +37,9 @@ specimen *specimen_fixture(const char *name, bool whole);
 
 void specimen_free(specimen *s);
 
+/* Stores the low bits of x as a value of that type, in the host's order. */
+void specimen_store(d7_type type, uint8_t *to, uint64_t x);
+
 size_t specimen_item_bytes(const specimen *s, const specimen_entry *page);
 
 /* The page that begins at that offset; NULL: none does. */

@@ -17,6 +17,7 @@
 enum {
     LANES_DEFAULT = 4,
     GROUP_BYTES = 192 * 1024, /* of the file, which then is in the nearer caches when it is decoded */
+    WINDOW_BYTES = 256 * 1024,
     GAP_BYTES = 16 * 1024,    /* more than that between two pages is not worth reading */
     ROOM_BYTES_MAX = 64 << 20 /* for entries, in all lanes */
 };
@@ -36,6 +37,7 @@ typedef struct lane {
 
 struct d7__lanes {
     d7_reader *reader;
+    size_t entry_bytes; /* the most that a usual page has when it is encoded */
     d7__page_task tasks[D7__TASKS_MAX];
     group groups[D7__TASKS_MAX];
     size_t n_groups;
@@ -43,10 +45,32 @@ struct d7__lanes {
     lane lanes[D7_READER_LANES_MAX];
 };
 
-d7__page_task *d7__lanes_tasks(d7_reader *r) {
+static size_t usual_entry_bytes(const d7_reader *r) {
+    size_t most = 1;
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        size_t bytes = d7_page_bound(r->header.datasets[i].type, r->datasets[i].items_per_page);
+        most = bytes > most ? bytes : most;
+    }
+    return most < D7_ENTRY_BYTES_MAX ? most : D7_ENTRY_BYTES_MAX;
+}
+
+/* All that a reading needs and the pages do not decide, so that later ones take no memory. */
+static int start_lanes(d7_reader *r) {
+    size_t entry_bytes = usual_entry_bytes(r);
+    r->page.n = r->page_items = r->framing.entry.n = 0;
+    if (d7__buffer_reserve(&r->alloc, &r->page, r->header.bytes_per_page) != 0 ||
+        d7__buffer_reserve(&r->alloc, &r->framing.entry, entry_bytes) != 0)
+        return D7_ERR_NOMEM;
+    r->lanes = d7__new(&r->alloc, sizeof *r->lanes);
     if (!r->lanes)
-        r->lanes = d7__new(&r->alloc, sizeof *r->lanes);
-    return r->lanes ? r->lanes->tasks : NULL;
+        return D7_ERR_NOMEM;
+    r->lanes->reader = r;
+    r->lanes->entry_bytes = entry_bytes;
+    return 0;
+}
+
+d7__page_task *d7__lanes_tasks(d7_reader *r) {
+    return r->lanes || start_lanes(r) == 0 ? r->lanes->tasks : NULL;
 }
 
 void d7__lanes_free(d7_reader *r) {
@@ -65,12 +89,12 @@ static bool is_whole(const d7__page_task *t) {
 }
 
 /* Puts the tasks into groups of pages that are near each other. */
-static void make_groups(struct d7__lanes *all, size_t n, size_t entry_bytes) {
+static void make_groups(struct d7__lanes *all, size_t n) {
     const d7__page_task *tasks = all->tasks;
     group *g = NULL;
     all->n_groups = 0;
     for (size_t i = 0; i < n; i++) {
-        uint64_t offset = tasks[i].offset, guess = d7__frame_bound(entry_bytes);
+        uint64_t offset = tasks[i].offset, guess = d7__frame_bound(all->entry_bytes);
         uint64_t next = i + 1 < n ? tasks[i + 1].offset - offset : guess;
         if (!is_whole(&tasks[i])) {
             g = NULL;
@@ -116,10 +140,10 @@ static void run_lane(void *arg) {
         const group *g = &all->groups[i];
         for (size_t k = g->first; k < g->first + g->n; k++) {
             d7__page_task *t = &all->tasks[k];
-            size_t window = (size_t)(g->end - t->offset);
+            uint64_t window = g->end - t->offset;
             if (g->n == 1 && l->usual_bytes && l->usual_bytes < window)
                 window = l->usual_bytes;
-            l->source.window_bytes = window;
+            l->source.window_bytes = window < WINDOW_BYTES ? (size_t)window : WINDOW_BYTES;
             if (!decode_task(l, t))
                 return;
         }
@@ -139,11 +163,12 @@ static void nothing_to_release(void *ctx, void *old) {
 }
 
 /* The reader's file as it is now, and the lane's own memory, which is not to grow on another thread. */
-static int prepare_lane(d7_reader *r, lane *l, size_t window_bytes, size_t entry_bytes) {
+static int prepare_lane(d7_reader *r, lane *l) {
     static const d7_alloc none = {.resize = no_memory, .release = nothing_to_release};
+    size_t entry_bytes = r->lanes->entry_bytes;
     d7__buffer window = l->source.window;
     window.n = l->framing.entry.n = 0;
-    if (d7__buffer_reserve(&r->alloc, &window, window_bytes) != 0)
+    if (d7__buffer_reserve(&r->alloc, &window, WINDOW_BYTES) != 0)
         return D7_ERR_NOMEM;
     l->source.window = window;
     if (d7__buffer_reserve(&r->alloc, &l->framing.entry, entry_bytes) != 0)
@@ -160,36 +185,35 @@ static int prepare_lane(d7_reader *r, lane *l, size_t window_bytes, size_t entry
     return 0;
 }
 
-static size_t lanes_to_use(const d7_reader *r, size_t n_groups, size_t entry_bytes) {
-    size_t n = !r->has_executor ? 1 : r->n_lanes ? r->n_lanes : LANES_DEFAULT;
-    size_t room = ROOM_BYTES_MAX / entry_bytes;
+/* As many as the caller allows, if there is work for more than one. */
+static size_t lanes_to_use(const d7_reader *r) {
+    size_t n = !r->has_executor || r->lanes->n_groups < 2 ? 1 : r->n_lanes ? r->n_lanes : LANES_DEFAULT;
+    size_t room = ROOM_BYTES_MAX / r->lanes->entry_bytes;
     n = n < D7_READER_LANES_MAX ? n : D7_READER_LANES_MAX;
-    n = n < room ? n : room;
-    return n < n_groups ? n : n_groups;
+    return n < room ? n : room;
 }
 
 static void run_lanes(d7_reader *r, size_t n) {
     lane *lanes = r->lanes->lanes;
     size_t submitted = 0;
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n && i < r->lanes->n_groups; i++)
         submitted += r->executor.submit(r->executor.ctx, run_lane, &lanes[i]) == 0;
     run_lane(&lanes[0]);
     if (submitted)
         r->executor.wait(r->executor.ctx);
 }
 
-int d7__lanes_decode(d7_reader *r, size_t n, size_t entry_bytes, d7_error *err) {
+int d7__lanes_decode(d7_reader *r, size_t n, d7_error *err) {
     struct d7__lanes *all = r->lanes;
-    all->reader = r;
-    make_groups(all, n, entry_bytes);
-    atomic_store_explicit(&all->next_group, 0, memory_order_relaxed);
-    size_t n_lanes = lanes_to_use(r, all->n_groups, entry_bytes);
+    make_groups(all, n);
+    if (all->n_groups == 0)
+        return 0;
+    size_t n_lanes = lanes_to_use(r);
     for (size_t i = 0; i < n_lanes; i++)
-        if (prepare_lane(r, &all->lanes[i], GROUP_BYTES + GAP_BYTES + d7__frame_bound(entry_bytes),
-                         entry_bytes) != 0)
+        if (prepare_lane(r, &all->lanes[i]) != 0)
             return d7__reader_no_memory(r, err);
-    if (n_lanes)
-        run_lanes(r, n_lanes);
+    atomic_store_explicit(&all->next_group, 0, memory_order_relaxed);
+    run_lanes(r, n_lanes);
     for (size_t i = 0; i < n_lanes; i++)
         r->source.bytes_read += all->lanes[i].source.bytes_read;
     return 0;

@@ -53,8 +53,9 @@ enum { D7__TASKS_MAX = 512 };
 d7__page_task *d7__lanes_tasks(d7_reader *r);
 
 /* Decodes those of the n tasks, in the order of the file, that are whole pages and not done, on as many lanes as are
- * useful. Whatever is not as it should be (damage, another length) stays undone, for the caller to meet again and to say. entry_bytes: the most that an entry of a usual page has. Returns 0; D7_ERR_NOMEM. */
-int d7__lanes_decode(d7_reader *r, size_t n, size_t entry_bytes, d7_error *err);
+ * useful. Whatever is not as it should be (damage, another length) stays undone, for the caller to meet
+ * again and to say. Returns 0; D7_ERR_NOMEM. */
+int d7__lanes_decode(d7_reader *r, size_t n, d7_error *err);
 
 void d7__lanes_free(d7_reader *r);
 

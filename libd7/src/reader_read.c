@@ -86,17 +86,6 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
     return t;
 }
 
-/* The most bytes that a usual page of these has when it is encoded. */
-static size_t usual_entry_bytes(const d7_reader *r, const d7__want *wants, size_t n) {
-    size_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t ds = wants[i].dataset_id;
-        size_t bytes = d7_page_bound(r->header.datasets[ds].type, r->datasets[ds].items_per_page);
-        most = bytes > most ? bytes : most;
-    }
-    return most < D7_ENTRY_BYTES_MAX ? most : D7_ENTRY_BYTES_MAX;
-}
-
 /* ---- reading ---- */
 
 /* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH, the dataset in *ret_dataset; an error that stops the
@@ -130,7 +119,6 @@ int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_rec
     d7__page_task *tasks = rc == 0 ? d7__lanes_tasks(r) : NULL;
     if (rc != 0 || !tasks)
         return rc != 0 ? rc : d7__reader_no_memory(r, err);
-    size_t entry_bytes = usual_entry_bytes(r, wants, n);
     while (rc == 0) {
         size_t n_tasks = 0;
         uint32_t ds = 0;
@@ -138,7 +126,7 @@ int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_rec
             tasks[n_tasks++] = next_task(r, w);
         if (n_tasks == 0)
             return damage;
-        rc = d7__lanes_decode(r, n_tasks, entry_bytes, err);
+        rc = d7__lanes_decode(r, n_tasks, err);
         if (rc == 0)
             rc = settle(r, tasks, n_tasks, &damage, &ds, err);
         if (rc == UNEXPECTED_LENGTH) {

@@ -9,6 +9,7 @@ static const command *const commands[] = {
     &command_info,
     &command_cat,
     &command_verify,
+    &command_repair,
     &command_image,
     &command_decay,
     &command_rate,

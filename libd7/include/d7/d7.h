@@ -781,6 +781,110 @@ D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem,
                                         d7_progress_fn *progress, void *progress_ctx,
                                         d7_verify_summary *ret_summary, d7_error *err);
 
+/* ---- Repairing ---- */
+
+/** Fill with d7_repair_options_init(). */
+typedef struct d7_repair_options {
+    bool keep_ragged; /* columns of a group may end at different items, as they do in the file; default false: all end where
+                         the shortest does */
+    bool unframed;    /* also rewrite files of unframed blocks: see d7_reader_options; default false: they are refused */
+    unsigned mode;    /* permissions of the new file, or of what is kept of a cut end, before the umask; default 0666 */
+    d7_progress_fn *progress; /* NULL is allowed */
+    void *progress_ctx;
+    const d7_io *io;
+    const d7_alloc *alloc;
+    const d7_executor *executor; /* NULL: the calling thread does all */
+} d7_repair_options;
+
+/** Sets the defaults. Any thread. */
+D7_API void d7_repair_options_init(d7_repair_options *options);
+
+typedef enum d7_repair_outcome {
+    D7_REPAIR_FINE,     /* closed and without damage: nothing was done */
+    D7_REPAIR_WRITTEN,  /* a new file was written */
+    D7_REPAIR_IN_PLACE, /* the end of the file was repaired */
+} d7_repair_outcome;
+
+/** What became of a dataset's items: those of the file are kept, lost or left out, or (of ms) filled. */
+typedef struct d7_repair_dataset {
+    const char *name;
+    d7_type type;
+    uint64_t kept;     /* items of the result, those filled not counted */
+    uint64_t lost;     /* in damaged pages */
+    uint64_t left_out; /* readable, but other columns of the group have lost theirs, or end earlier */
+    uint64_t filled;   /* entries of /photons/ms in a lost page: they have the value of the next one, so that later
+                          milliseconds keep their numbers */
+    bool more_lost;    /* and a number of items that nobody knows, at the end */
+} d7_repair_dataset;
+
+/** Items that were taken out between others. */
+typedef struct d7_repair_gap {
+    d7_group group;      /* the columns concerned; D7_GROUP_NONE: dataset_id alone */
+    uint32_t dataset_id; /* else D7_NO_DATASET */
+    uint64_t item;       /* in the result: the first one after the gap */
+    uint64_t source_item; /* in the source: the first one that is gone */
+    uint64_t n_items;
+} d7_repair_gap;
+
+/** What a repair found and did. Fill with zeros before the call; release with d7_repair_report_free(). */
+typedef struct d7_repair_report {
+    d7_repair_outcome outcome;
+    d7_state source_state;
+    bool unframed;
+    bool tail_included;          /* items of the tail beside are in the result */
+    uint64_t unknown_from;       /* byte of the file from which on pages cannot be told their item numbers, because it is not
+                                    known what was lost there: none of them is kept; D7_NO_OFFSET: there is no such place */
+    uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
+    d7_repair_dataset *datasets; /* [n_datasets] */
+    size_t n_datasets;
+    d7_repair_gap *gaps; /* [n_gaps] */
+    size_t n_gaps;
+    uint64_t cut_bytes;  /* in place: cut off the end and kept in NAME.photons.cut.N, */
+    uint32_t cut_number; /* this N, when cut_bytes > 0 */
+    d7_alloc alloc;
+} d7_repair_report;
+
+/** Releases what the report holds; it is empty then. Any thread. */
+D7_API void d7_repair_report_free(d7_repair_report *report);
+
+/** Writes what can be saved of a file into a new one that is closed and has no damage. The file itself is not changed.
+ *
+ * Every whole page is kept as it is, in its place and with its unknown fields; so are the header's, and all attributes in
+ * their order. Columns of a group (d7_group_of()) stay aligned: items that one has lost in the middle are taken out of all,
+ * and all end where the shortest does. /photons/ms is re-based, and so are the gaps and markers that the daemon writes
+ * (photond.gap.N, photond.marker.N); each gap made here becomes another photond.gap.N. What a tail beside the file holds is
+ * included. A file that is closed and has no damage is left alone, and nothing is written.
+ *
+ * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was written
+ * after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed place.
+ *
+ *  out_path  must not exist; give a temporary name and rename it, if it must never be seen half written
+ *  options   NULL: defaults
+ *  Returns   0 and the report (released by the caller); D7_ERR_LOCKED: a writer holds the file; D7_ERR_EXISTS: out_path;
+ *            D7_ERR_CORRUPT: no file without damage could be made of it; D7_ERR_CANCELLED; D7_ERR_NOSPACE; else as
+ *            d7_reader_open() and d7_writer_create(). On failure nothing is left at out_path
+ *  Memory    up to 50 bytes a page, and some of the largest entry
+ *  Disk      the new file is synced, its name is the caller's to sync
+ *  Source    format: sections 5 and 7 of the D7 specification
+ */
+D7_API D7_MUST_USE int d7_repair(const char *path, const char *out_path, const d7_repair_options *options,
+                                 d7_repair_report *ret_report, d7_error *err);
+
+/** Closes a file that was cut short: what follows its last whole page or island is copied to NAME.photons.cut.N and cut off,
+ * and the global index and the epilogue are written. No byte of a whole page is touched; nothing else is repaired. Columns
+ * that end at different items stay so.
+ *
+ * Every step is synced before the next and can be cut short: the same call again then goes on. Done twice, the second time
+ * finds a file that is fine.
+ *
+ *  Returns  0 and the report; D7_ERR_LOCKED; D7_ERR_STATE: there is a tail beside (the recorder recovers it), damage that is
+ *           not at the end, or an index without an epilogue that another writer made: d7_repair() is for those;
+ *           D7_ERR_CANCELLED and D7_ERR_NOSPACE (what was a file cut short still is one); D7_ERR_UNSUPPORTED: unframed;
+ *           else as d7_reader_open(); D7_ERR_IO
+ */
+D7_API D7_MUST_USE int d7_repair_in_place(const char *path, const d7_repair_options *options,
+                                          d7_repair_report *ret_report, d7_error *err);
+
 /* ---- The tail: what pages do not hold yet ---- */
 
 /* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each

@@ -1,0 +1,248 @@
+/* d7_repair(): survey, plan, new file, verification, report. The new file is verified by the same function that judges
+ * every other one, and removed when it has damage. */
+#include <string.h>
+
+#include "error.h"
+#include "repair.h"
+
+void d7_repair_options_init(d7_repair_options *options) {
+    *options = (d7_repair_options){.mode = 0666};
+}
+
+/* ---- progress over several steps ---- */
+
+enum { N_STEPS = 4 };
+
+typedef struct steps {
+    const d7_repair_options *o;
+    uint64_t total; /* of one step */
+    unsigned step;
+} steps;
+
+static int steps_progress(void *ctx, uint64_t done, uint64_t total) {
+    const steps *s = ctx;
+    if (!s->o->progress)
+        return 0;
+    double part = total ? (double)done / (double)total : 1;
+    uint64_t here = (uint64_t)((part < 1 ? part : 1) * (double)s->total);
+    return s->o->progress(s->o->progress_ctx, s->step * s->total + here, N_STEPS * s->total);
+}
+
+/* ---- the report ---- */
+
+void d7_repair_report_free(d7_repair_report *report) {
+    if (!report->alloc.release)
+        return;
+    d7_alloc a = report->alloc;
+    for (size_t i = 0; report->datasets && i < report->n_datasets; i++)
+        d7__release(&a, (void *)(uintptr_t)report->datasets[i].name);
+    d7__release(&a, report->datasets);
+    d7__release(&a, report->gaps);
+    *report = (d7_repair_report){0};
+}
+
+int d7__report_start(const d7_reader *r, d7_repair_report *report) {
+    *report = (d7_repair_report){.alloc = r->alloc,
+                                 .source_state = d7_reader_state(r),
+                                 .unframed = d7_reader_unframed(r),
+                                 .unknown_from = D7_NO_OFFSET};
+    report->datasets = d7__new(&r->alloc, r->header.n_datasets * sizeof *report->datasets);
+    if (!report->datasets)
+        return D7_ERR_NOMEM;
+    report->n_datasets = r->header.n_datasets;
+    for (uint32_t ds = 0; ds < r->header.n_datasets; ds++) {
+        const d7__toc_item *item = &r->header.datasets[ds];
+        d7_dataset_info info;
+        size_t bytes;
+        char *name = d7__repair_text(&r->alloc, item->name, item->name_bytes, &bytes);
+        if (!name)
+            return D7_ERR_NOMEM;
+        report->datasets[ds] = (d7_repair_dataset){.name = name, .type = item->type};
+        if (d7_reader_dataset(r, ds, &info) == 0)
+            report->datasets[ds].kept = info.items;
+    }
+    return 0;
+}
+
+static int report_gaps(const d7__repair_plan *p, d7_repair_report *report) {
+    size_t n = 0;
+    for (size_t t = 0; t < p->n_takens; t++)
+        n += p->takens[t].n;
+    report->gaps = d7__new(&report->alloc, n * sizeof *report->gaps);
+    if (!report->gaps)
+        return D7_ERR_NOMEM;
+    for (size_t t = 0; t < p->n_takens; t++)
+        for (size_t i = 0; i < p->takens[t].n; i++) {
+            const d7__range *range = &p->takens[t].ranges[i];
+            report->gaps[report->n_gaps++] = (d7_repair_gap){
+                .group = t == D7__TAKEN_PHOTONS ? D7_GROUP_PHOTONS
+                         : t == D7__TAKEN_TAGS  ? D7_GROUP_TAGS
+                                                : D7_GROUP_NONE,
+                .dataset_id = t < D7__TAKEN_OWN ? D7_NO_DATASET : (uint32_t)(t - D7__TAKEN_OWN),
+                .item = range->from - range->before,
+                .source_item = range->from,
+                .n_items = range->to - range->from};
+        }
+    return 0;
+}
+
+static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
+    report->outcome = D7_REPAIR_WRITTEN;
+    if (p->survey.known_to != UINT64_MAX)
+        report->unknown_from = p->survey.known_to;
+    if (p->survey.torn_offset != D7_NO_OFFSET)
+        report->torn_bytes = p->r->source.size - p->survey.torn_offset;
+    for (size_t i = 0; i < report->n_datasets; i++) {
+        const d7__repair_column *c = &p->columns[i];
+        d7_repair_dataset *d = &report->datasets[i];
+        d->kept = c->kept - c->filled;
+        d->lost = c->damaged;
+        d->left_out = c->there - c->damaged - d->kept;
+        d->filled = c->filled;
+        d->more_lost = c->more_lost;
+        report->tail_included |= c->limit > c->paged;
+    }
+    return report_gaps(p, report);
+}
+
+/* ---- the source ---- */
+
+static d7_reader_options reading(const d7_repair_options *o) {
+    d7_reader_options r;
+    d7_reader_options_init(&r);
+    r.io = o->io;
+    r.alloc = o->alloc;
+    r.executor = o->executor;
+    r.unframed = o->unframed;
+    return r;
+}
+
+int d7__repair_open(const char *path, const d7_repair_options *o, bool pages_only, d7_reader **ret,
+                    d7_error *err) {
+    d7_reader_options options = reading(o);
+    d7_reader *r;
+    options.pages_only = pages_only;
+    int rc = d7_reader_open(&r, path, &options, err);
+    if (rc != 0)
+        return rc;
+    if (d7_reader_held(r)) {
+        d7_reader_free(r);
+        return d7__fail(err, D7_ERR_LOCKED, 0, D7_NO_OFFSET,
+                        "%s: a writer holds this file; it is not to be repaired while it is being written",
+                        path);
+    }
+    *ret = r;
+    return 0;
+}
+
+int d7__repair_is_fine(d7_reader *r, d7_progress_fn *progress, void *ctx, bool *ret_fine, d7_error *err) {
+    d7_verify_summary summary;
+    *ret_fine = false;
+    if (d7_reader_state(r) != D7_STATE_CLOSED || d7_reader_unframed(r))
+        return 0;
+    int rc = d7_reader_verify(r, NULL, NULL, progress, ctx, &summary, err);
+    *ret_fine = rc == 0 && summary.damages == 0;
+    return rc;
+}
+
+int d7__repair_verify(const char *path, const d7_repair_options *o, d7_progress_fn *progress, void *ctx,
+                      d7_error *err) {
+    d7_reader *r;
+    bool fine;
+    d7_problem p;
+    int rc = d7__repair_open(path, o, true, &r, err);
+    if (rc != 0)
+        return rc;
+    rc = d7__repair_is_fine(r, progress, ctx, &fine, err);
+    for (size_t i = 0; rc == 0 && !fine; i++) {
+        bool there = d7_reader_problem(r, i, &p) == 0;
+        if (!there || p.severity == D7_DAMAGE)
+            rc = d7__fail(err, D7_ERR_CORRUPT, 0, there ? p.offset : D7_NO_OFFSET,
+                          "%s: what could be saved makes no file without damage: %s", path,
+                          there ? p.text : "it is not closed");
+    }
+    d7_reader_free(r);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static bool has_tail(const d7_reader *r) {
+    d7_dataset_info info;
+    for (uint32_t ds = 0; d7_reader_dataset(r, ds, &info) == 0; ds++)
+        if (info.items > info.paged_items)
+            return true;
+    return false;
+}
+
+/* The tail's attributes are the newest; only the reader that knows it has them. */
+static int take_tail_attributes(d7__repair_plan *p, d7_error *err) {
+    for (size_t i = 0; p->tailed && i < p->tailed->attributes.n; i++)
+        if (d7__attributes_set(&p->r->attributes, &p->tailed->attributes.items[i], NULL) != 0)
+            return d7__reader_no_memory(p->r, err);
+    return 0;
+}
+
+static int repair_from(d7_reader *source, const char *path, const char *out_path, steps *s,
+                       d7_repair_report *report, d7_error *err) {
+    d7__repair_plan p = {.keep_ragged = s->o->keep_ragged, .tailed = has_tail(source) ? source : NULL};
+    d7_reader_options options = reading(s->o);
+    int rc = d7__reader_open_header(&p.r, path, &options, err);
+    if (rc == 0)
+        rc = d7__repair_survey(p.r, steps_progress, s, &p.survey, err);
+    s->step++;
+    if (rc == 0)
+        rc = d7_reader_check(p.r, steps_progress, s, err);
+    s->step++;
+    if (rc == 0)
+        rc = take_tail_attributes(&p, err);
+    if (rc == 0)
+        rc = d7__repair_plan_make(&p, err);
+    if (rc == 0 && report_plan(&p, report) != 0)
+        rc = d7__reader_no_memory(p.r, err);
+    if (rc == 0)
+        rc = d7__repair_write(&p, out_path, s->o, steps_progress, s, err);
+    s->step++;
+    d7__repair_plan_free(&p);
+    d7_reader_free(p.r);
+    return rc;
+}
+
+static int repair_into(d7_reader *source, const char *path, const char *out_path, steps *s,
+                       d7_repair_report *report, d7_error *err) {
+    int rc = repair_from(source, path, out_path, s, report, err);
+    if (rc != 0)
+        return rc;
+    rc = d7__repair_verify(out_path, s->o, steps_progress, s, err);
+    if (rc != 0 && source->io.remove)
+        source->io.remove(source->io.ctx, out_path);
+    return rc;
+}
+
+int d7_repair(const char *path, const char *out_path, const d7_repair_options *options,
+              d7_repair_report *ret_report, d7_error *err) {
+    d7_repair_options defaults;
+    d7_repair_options_init(&defaults);
+    steps s = {.o = options ? options : &defaults};
+    d7_repair_report report = {0};
+    d7_reader *source;
+    bool fine;
+    if (!out_path || !*out_path)
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a path for the repaired file is needed");
+    int rc = d7__repair_open(path, s.o, false, &source, err);
+    if (rc != 0)
+        return rc;
+    s.total = source->source.size;
+    if (d7__report_start(source, &report) != 0)
+        rc = d7__reader_no_memory(source, err);
+    if (rc == 0)
+        rc = d7__repair_is_fine(source, steps_progress, &s, &fine, err);
+    if (rc == 0 && !fine)
+        rc = repair_into(source, path, out_path, &s, &report, err);
+    d7_reader_free(source);
+    if (rc == 0)
+        *ret_report = report;
+    else
+        d7_repair_report_free(&report);
+    return rc;
+}

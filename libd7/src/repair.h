@@ -1,0 +1,114 @@
+/* The parts of d7_repair():
+ *
+ *   repair_survey.c    what there is: every page that is whole, every page that is known to be lost, and from where on
+ *                      nobody can say what was lost
+ *   repair_plan.c      what is kept: columns of a group lose the same items
+ *   repair_texts.c     attributes and names: what refers to items is re-based, gap records, text that is no UTF-8
+ *   repair_write.c     the new file
+ *   repair.c           all of it, and the report
+ *   repair_in_place.c  the other way: only the end of the file itself */
+#ifndef D7_SRC_REPAIR_H
+#define D7_SRC_REPAIR_H
+
+#include "reader.h"
+
+/* ---- what there is ---- */
+
+typedef struct d7__survey {
+    uint64_t
+        known_to; /* pages that begin here or later cannot be told their item numbers; UINT64_MAX: all can */
+    bool ended;   /* the writer came to the end: there is a global index or an epilogue */
+    uint64_t torn_offset; /* of the entry that the end of the file cuts; D7_NO_OFFSET: none */
+} d7__survey;
+
+/* Reads a file from front to back. `r` has its header only; afterwards it has the page map (pages that are lost but
+ * known among them) and the attributes. Returns 0; D7_ERR_CANCELLED; D7_ERR_TRUNCATED; D7_ERR_NOMEM; D7_ERR_IO. */
+int d7__repair_survey(d7_reader *r, d7_progress_fn *progress, void *ctx, d7__survey *ret_survey,
+                      d7_error *err);
+
+/* ---- what is kept ---- */
+
+typedef struct d7__range {
+    uint64_t from, to;
+    uint64_t before; /* of a d7__taken: how many items the ranges before it take out */
+} d7__range;
+
+/* Places in d7__repair_plan.takens; from OWN on those of datasets that are in no group. */
+enum { D7__TAKEN_PHOTONS, D7__TAKEN_TAGS, D7__TAKEN_OWN };
+
+/* What is taken out of all columns that share their item numbers. */
+typedef struct d7__taken {
+    d7__range *ranges; /* [n] rising, apart from each other */
+    size_t n, cap;
+    uint64_t limit; /* nothing from here on is kept */
+    bool used;      /* some column of it holds items */
+} d7__taken;
+
+typedef struct d7__repair_column {
+    size_t taken;     /* place in `takens` */
+    uint64_t paged;   /* items in pages, damaged ones among them */
+    uint64_t there;   /* and in the tail */
+    uint64_t damaged; /* how many of those in pages are */
+    uint64_t limit;   /* of this column: nothing from here on is kept */
+    uint64_t kept;    /* items of the new file */
+    uint64_t filled;  /* of those: entries of a lost page of ms */
+    bool more_lost;   /* something at its end was lost that nobody can count */
+} d7__repair_column;
+
+typedef struct d7__repair_plan {
+    d7_reader *r;
+    d7_reader *tailed; /* NULL, or a reader of the same file that has the tail's items as well */
+    d7__survey survey;
+    d7__page_ref *pages; /* [n_pages] in the order of the file */
+    size_t n_pages;
+    d7__taken *takens; /* [D7__TAKEN_OWN + datasets] */
+    size_t n_takens;
+    d7__repair_column *columns; /* [datasets] */
+    uint32_t ms; /* the dataset of milliseconds where it belongs to photons that are there; else
+                                   D7_NO_DATASET */
+    bool keep_ragged;
+} d7__repair_plan;
+
+/* Fills in everything but r, tailed, survey and keep_ragged. The reader has been checked. Returns 0; D7_ERR_NOMEM; errors of
+ * reading. */
+int d7__repair_plan_make(d7__repair_plan *p, d7_error *err);
+void d7__repair_plan_free(d7__repair_plan *p);
+
+/* Where an item goes: its number in the new file; an item that is taken out has that of the next one kept. */
+uint64_t d7__taken_map(const d7__taken *t, uint64_t item);
+
+/* The first range kept within [from, to): false where there is none. */
+bool d7__taken_kept(const d7__taken *t, uint64_t limit, uint64_t from, uint64_t to, d7__range *ret);
+
+/* ---- texts ---- */
+
+/* Bytes as UTF-8: what is none becomes U+FFFD. In memory of the table's, with a NUL after; NULL: none. */
+char *d7__repair_text(const d7_alloc *a, const char *text, size_t bytes, size_t *ret_bytes);
+
+/* The attributes of the new file, in their order: gaps and markers at their new places, then new gap records. Returns
+ * 0; D7_ERR_NOMEM. */
+int d7__repair_attributes(const d7__repair_plan *p, d7__attributes *to, d7_error *err);
+
+/* ---- writing ---- */
+
+/* Writes the new file and closes it. On failure nothing is left. */
+int d7__repair_write(const d7__repair_plan *p, const char *path, const d7_repair_options *o,
+                     d7_progress_fn *progress, void *ctx, d7_error *err);
+
+/* ---- opening, judging, reporting (repair.c) ---- */
+
+/* Opens a file that nobody is writing. Returns as d7_reader_open(); D7_ERR_LOCKED. */
+int d7__repair_open(const char *path, const d7_repair_options *o, bool pages_only, d7_reader **ret,
+                    d7_error *err);
+
+/* Is it closed, and free of damage by verify? Returns as d7_reader_verify(). */
+int d7__repair_is_fine(d7_reader *r, d7_progress_fn *progress, void *ctx, bool *ret_fine, d7_error *err);
+
+/* The same for a file that was made; D7_ERR_CORRUPT where it is not. */
+int d7__repair_verify(const char *path, const d7_repair_options *o, d7_progress_fn *progress, void *ctx,
+                      d7_error *err);
+
+/* The report of a file of which everything is kept. Returns 0; D7_ERR_NOMEM (release what there is). */
+int d7__report_start(const d7_reader *r, d7_repair_report *report);
+
+#endif

@@ -41,6 +41,7 @@ static void put_picture(png_structp png, png_infop info, const plot_canvas *canv
     png_init_io(png, out);
     png_set_IHDR(png, info, (png_uint_32)canvas->width, (png_uint_32)canvas->height, 8, PNG_COLOR_TYPE_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_filter(png, 0, PNG_FILTER_NONE); /* few colors in long runs: filters only cost */
     put_notes(png, info, notes, n);
     png_write_info(png, info);
     for (int y = 0; y < canvas->height; y++)

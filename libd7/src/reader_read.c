@@ -13,6 +13,14 @@
 /* A page held another number of items than the map said. */
 enum { UNEXPECTED_LENGTH = 1 };
 
+/* A page that holds more items than the map says is of unexpected length, or damaged: counting again would not tell more of
+ * it then. */
+static int longer_page(d7_reader *r, const d7__page_task *t, const d7__entry *entry, d7_error *err) {
+    size_t n;
+    int rc = d7__page_count_entry(r, t->dataset_id, t->page, entry, &n, err);
+    return rc != 0 ? rc : UNEXPECTED_LENGTH;
+}
+
 /* Reads those items of one page that are wanted. Returns 0; UNEXPECTED_LENGTH; an error. */
 static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
     const d7__reader_dataset *d = &r->datasets[t->dataset_id];
@@ -23,12 +31,14 @@ static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
     int rc = cached ? 0 : d7__page_entry(r, t->dataset_id, t->page, &entry, err);
     if (rc == 0 && !cached && t->end - t->from == t->items) {
         rc = d7__page_decode_entry(r, t->dataset_id, t->page, &entry, t->out, t->items, &n, err);
-        return rc == D7_ERR_LIMIT || (rc == 0 && n != t->items) ? UNEXPECTED_LENGTH : rc;
+        if (rc == D7_ERR_LIMIT)
+            return longer_page(r, t, &entry, err);
+        return rc == 0 && n != t->items ? UNEXPECTED_LENGTH : rc;
     }
     if (rc == 0 && !cached)
         rc = d7__page_decode_to_cache(r, t->dataset_id, t->page, &entry, t->items, err);
     if (rc != 0)
-        return rc == D7_ERR_LIMIT ? UNEXPECTED_LENGTH : rc;
+        return rc == D7_ERR_LIMIT ? longer_page(r, t, &entry, err) : rc;
     if (r->page_items != t->items) {
         r->page_items = 0;
         return UNEXPECTED_LENGTH;

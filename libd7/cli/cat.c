@@ -148,12 +148,12 @@ static int write_head(cat_job *job, const char *name) {
                                                                                                   : CLI_USAGE;
 }
 
-/* Problems of this dataset, and of the file as a whole. */
+/* Problems of this dataset, and of the file as a whole: also that it ends early, whichever dataset's page was cut. */
 static int print_problems(const cat_job *job, const char *path) {
     int code = CLI_OK;
     d7_problem p;
     for (size_t i = 0; d7_reader_problem(job->r, i, &p) == 0; i++) {
-        if (p.dataset_id != job->ds && p.dataset_id != D7_NO_DATASET)
+        if (p.dataset_id != job->ds && p.dataset_id != D7_NO_DATASET && p.code != D7_PROBLEM_TORN_TAIL)
             continue;
         print_problem(stderr, path, &p, job->r);
         if (p.severity == D7_DAMAGE)

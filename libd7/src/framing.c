@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "error.h"
+#include "unframed.h"
 
 enum { HEADER_BYTES = 2, LENGTH_MASK = 0x3FFF, END_BIT = 0x4000, BEGIN_BIT = 0x8000 };
 
@@ -76,13 +77,33 @@ static uint64_t next_block(uint64_t at) {
 }
 
 static d7__found bad(d7__entry *e, uint64_t offset, uint64_t next, const char *reason) {
-    *e = (d7__entry){.offset = offset, .next = next, .reason = reason};
+    *e = (d7__entry){.offset = offset, .next = next, .reason = reason, .skipped = D7_NO_OFFSET};
     return D7__FOUND_BAD;
 }
 
 static d7__found torn(const d7__source *s, d7__entry *e, uint64_t offset) {
-    *e = (d7__entry){.offset = offset, .next = s->size};
+    *e = (d7__entry){.offset = offset, .next = s->size, .skipped = D7_NO_OFFSET};
     return D7__FOUND_TORN;
+}
+
+static d7__found whole(d7__entry *e, uint64_t offset, uint64_t next, const uint8_t *data, size_t bytes) {
+    *e = (d7__entry){.offset = offset, .next = next, .data = data, .bytes = bytes, .skipped = D7_NO_OFFSET};
+    return D7__FOUND_ENTRY;
+}
+
+/* Keeps how the entry at `at`, of which there is no more, begins. An empty begin fragment tells nothing. */
+static int keep_head(d7__framing *f, uint64_t at, d7__entry *e, d7_error *err) {
+    const d7__source *s = f->source;
+    const uint8_t *p;
+    uint64_t from = at + HEADER_BYTES, to = next_block(at) < s->size ? next_block(at) : s->size;
+    size_t n = from < to ? (size_t)(to - from) : 0;
+    n = n < sizeof e->head ? n : sizeof e->head;
+    int rc = n ? d7__source_get(f->source, from, n, &p, err) : 0;
+    if (rc != 0 || n == 0)
+        return rc;
+    memcpy(e->head, p, n);
+    e->n_head = n;
+    return 0;
 }
 
 /* Appends a fragment's bytes to the entry being put together. */
@@ -103,9 +124,10 @@ static int gather(d7__framing *f, const fragment *part, d7_error *err) {
 /* Does this fragment, which is not the first, make the entry unreadable? */
 static bool rest_ends_early(const d7__framing *f, uint64_t start, const fragment *part, d7__found *ret_found,
                             d7__entry *e) {
-    if (part->begin)
+    if (part->begin) {
         *ret_found = bad(e, start, part->at, "another entry begins before this one has ended");
-    else if (part->crosses)
+        e->abandoned = true;
+    } else if (part->crosses)
         *ret_found = bad(e, start, next_block(part->at), crosses_text);
     else if (part->torn)
         *ret_found = torn(f->source, e, start);
@@ -131,8 +153,7 @@ static int entry_rest(d7__framing *f, uint64_t start, uint64_t at, d7__found *re
             return rc;
         at += HEADER_BYTES + part.bytes;
         if (part.end) {
-            *e = (d7__entry){.offset = start, .next = at, .data = f->entry.data, .bytes = f->entry.n};
-            *ret_found = D7__FOUND_ENTRY;
+            *ret_found = whole(e, start, at, f->entry.data, f->entry.n);
             return 0;
         }
         if (at % D7_BLOCK_BYTES != 0) {
@@ -149,17 +170,38 @@ static int entry_of_one(d7__framing *f, const fragment *only, d7__found *ret_fou
     int rc = d7__source_get(f->source, only->at, HEADER_BYTES + only->bytes, &p, err);
     if (rc != 0)
         return rc;
-    *e = (d7__entry){.offset = only->at,
-                     .next = only->at + HEADER_BYTES + only->bytes,
-                     .data = p + HEADER_BYTES,
-                     .bytes = only->bytes};
-    *ret_found = D7__FOUND_ENTRY;
+    *ret_found = whole(e, only->at, only->at + HEADER_BYTES + only->bytes, p + HEADER_BYTES, only->bytes);
     return 0;
+}
+
+/* The entry that begins with this fragment, which has the begin bit or claims too much. */
+static int entry_from(d7__framing *f, const fragment *first, d7__found *ret_found, d7__entry *e,
+                      d7_error *err) {
+    uint64_t next = first->at + HEADER_BYTES + first->bytes;
+    if (first->crosses) {
+        *ret_found = bad(e, first->at, next_block(first->at), crosses_text);
+        return 0;
+    }
+    if (first->torn) {
+        *ret_found = torn(f->source, e, first->at);
+        return 0;
+    }
+    if (first->end)
+        return entry_of_one(f, first, ret_found, e, err);
+    if (next % D7_BLOCK_BYTES != 0) {
+        *ret_found = bad(e, first->at, next_block(first->at), short_text);
+        return 0;
+    }
+    f->entry.n = 0;
+    int rc = gather(f, first, err);
+    return rc != 0 ? rc : entry_rest(f, first->at, next, ret_found, e, err);
 }
 
 int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entry *e, d7_error *err) {
     d7__source *s = f->source;
     uint64_t at = d7__frame_begin(offset);
+    if (f->unframed)
+        return d7__unframed_at(f, offset, ret_found, e, err);
     if (at >= s->size) {
         *ret_found = torn(s, e, offset);
         return 0;
@@ -168,46 +210,39 @@ int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entr
     int rc = fragment_read(s, at, &first, err);
     if (rc != 0)
         return rc;
-    uint64_t next = at + HEADER_BYTES + first.bytes;
-    if (first.crosses) {
-        *ret_found = bad(e, at, next_block(at), crosses_text);
-        return 0;
-    }
-    if (first.torn) {
-        *ret_found = torn(s, e, at);
-        return 0;
-    }
-    if (!first.begin) {
+    if (!first.begin && !first.crosses && !first.torn) {
         *ret_found = bad(e, at, next_block(at), "no entry begins here");
         return 0;
     }
-    if (first.end)
-        return entry_of_one(f, &first, ret_found, e, err);
-    if (next % D7_BLOCK_BYTES != 0) {
-        *ret_found = bad(e, at, next_block(at), short_text);
-        return 0;
-    }
-    f->entry.n = 0;
-    rc = gather(f, &first, err);
-    return rc != 0 ? rc : entry_rest(f, at, next, ret_found, e, err);
+    rc = entry_from(f, &first, ret_found, e, err);
+    return rc == 0 && *ret_found != D7__FOUND_ENTRY && first.begin ? keep_head(f, at, e, err) : rc;
 }
 
 int d7__entry_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entry *e, d7_error *err) {
     d7__source *s = f->source;
+    uint64_t skipped = D7_NO_OFFSET;
+    if (f->unframed)
+        return d7__unframed_next(f, from, ret_found, e, err);
     for (uint64_t at = d7__frame_begin(from); at < s->size; at = d7__frame_begin(at)) {
         fragment part;
         int rc = fragment_read(s, at, &part, err);
         if (rc != 0)
             return rc;
-        if (part.begin || part.crosses)
-            return d7__entry_at(f, at, ret_found, e, err);
+        if (part.begin || part.crosses) {
+            rc = d7__entry_at(f, at, ret_found, e, err);
+            e->skipped = skipped;
+            return rc;
+        }
         if (part.torn) {
             *ret_found = torn(s, e, at);
+            e->skipped = skipped;
             return 0;
         }
+        if (part.bytes && skipped == D7_NO_OFFSET)
+            skipped = at;
         at += HEADER_BYTES + part.bytes;
     }
-    *e = (d7__entry){.offset = s->size, .next = s->size};
+    *e = (d7__entry){.offset = s->size, .next = s->size, .skipped = skipped};
     *ret_found = D7__FOUND_END;
     return 0;
 }

@@ -26,6 +26,8 @@ typedef enum d7__found {
     D7__FOUND_END   /* nothing begins before the end of the file */
 } d7__found;
 
+enum { D7__ENTRY_HEAD = 32 };
+
 /* An entry, or why there is none. */
 typedef struct d7__entry {
     uint64_t offset;     /* of its first fragment header, or of the damage */
@@ -33,6 +35,12 @@ typedef struct d7__entry {
     const uint8_t *data; /* [bytes] good until the next call */
     size_t bytes;
     const char *reason; /* of FOUND_BAD */
+    /* Of d7__entry_next(): where a fragment was passed over that belongs to no entry; D7_NO_OFFSET: none. */
+    uint64_t skipped;
+    bool abandoned; /* of FOUND_BAD: another entry begins inside */
+    /* Of FOUND_BAD and FOUND_TORN: how the entry begins, if that can be read; [n_head]. */
+    uint8_t head[D7__ENTRY_HEAD];
+    size_t n_head;
 } d7__entry;
 
 /* Finds entries in a source. */

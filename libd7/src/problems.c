@@ -48,6 +48,19 @@ void d7__problems_clear(d7__problems *p) {
     memset(p->by_severity, 0, sizeof p->by_severity);
 }
 
+void d7__problems_drop(d7__problems *p, d7_problem_code code) {
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->items[i].code != code) {
+            p->items[kept++] = p->items[i];
+            continue;
+        }
+        p->total--;
+        p->by_severity[p->items[i].severity]--;
+    }
+    p->n = kept;
+}
+
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...) {
     d7_problem problem = {
         .code = code, .severity = kinds[code].severity, .offset = offset, .dataset_id = D7_NO_DATASET};

@@ -19,6 +19,9 @@ typedef struct d7__problems {
 void d7__problems_free(d7__problems *p);
 void d7__problems_clear(d7__problems *p);
 
+/* Forgets those of a kind. */
+void d7__problems_drop(d7__problems *p, d7_problem_code code);
+
 /* A problem with its severity, no dataset and no items. */
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -37,23 +37,56 @@ bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset
     return false;
 }
 
-int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
+bool d7__reader_page_is_possible(d7_reader *r, uint64_t dataset_id, uint64_t offset) {
     if (!d7__reader_knows_dataset(r, dataset_id, offset))
+        return false;
+    if (offset >= r->data_start && offset < r->source.size)
+        return true;
+    d7_problem p = d7__problem(D7_PROBLEM_MISSING_PAGE, offset, "the index lists a page %s",
+                               offset < r->data_start ? "inside the header" : "past the end of the file");
+    p.dataset_id = (uint32_t)dataset_id;
+    d7__problems_add(&r->problems, &p);
+    return false;
+}
+
+/* Do whole entries that were found fill this place? */
+static bool is_solid(const d7_reader *r, uint64_t offset) {
+    size_t low = 0, high = r->n_solid;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->solid[middle].to <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->n_solid && r->solid[low].from <= offset;
+}
+
+/* A page that an index lists, and that is possible. */
+static int take_listed(d7_reader *r, uint32_t ds, uint64_t offset) {
+    const d7__reader_dataset *d = &r->datasets[ds];
+    if (!d->unsorted && d7__map_has(d, offset))
         return 0;
-    if (offset < r->data_start || offset >= r->source.size) {
-        d7_problem p = d7__problem(D7_PROBLEM_MISSING_PAGE, offset, "the index lists a page %s",
-                                   offset < r->data_start ? "inside the header" : "past the end of the file");
-        p.dataset_id = (uint32_t)dataset_id;
+    if (offset < r->progress.known) {
+        r->progress.stale = true;
+        return 0;
+    }
+    if (!d->unsorted && is_solid(r, offset)) {
+        d7_problem p =
+            d7__problem(D7_PROBLEM_MISSING_PAGE, offset, "an index lists a page where none begins");
+        p.dataset_id = ds;
         d7__problems_add(&r->problems, &p);
         return 0;
     }
     /* An index may point at the spare byte before a page. */
-    return d7__map_add(r, (uint32_t)dataset_id, d7__frame_begin(offset));
+    return d7__map_add(r, ds, d7__frame_begin(offset));
 }
 
 typedef struct index_taker {
     d7_reader *reader;
     uint64_t offset;
+    bool skip_pages;
+    bool has_attributes;
     d7__index_seen seen;
 } index_taker;
 
@@ -62,7 +95,12 @@ static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     if (!t->seen.has_pages || offset < t->seen.first_page)
         t->seen.first_page = offset;
     t->seen.has_pages = true;
-    return d7__reader_found_page(t->reader, dataset_id, offset);
+    if (t->skip_pages)
+        return 0;
+    if (d7__reader_page_is_possible(t->reader, dataset_id, offset))
+        return take_listed(t->reader, (uint32_t)dataset_id, offset);
+    t->seen.impossible = true;
+    return 0;
 }
 
 static int take_attribute(void *ctx, const d7_attribute *a) {
@@ -78,11 +116,18 @@ static int take_attribute(void *ctx, const d7_attribute *a) {
                         a->key_bytes < 100 ? (int)a->key_bytes : 100, a->key);
         d7__problems_add(&r->problems, &p);
     }
+    t->has_attributes = true;
+    size_t have = d7__attributes_find(&r->attributes, a->key, a->key_bytes);
+    if (have != SIZE_MAX && r->attributes.items[have].value_bytes == a->value_bytes &&
+        memcmp(r->attributes.items[have].value, a->value, a->value_bytes) == 0)
+        return 0;
+    r->n_attribute_changes++;
     return d7__attributes_set(&r->attributes, a, NULL);
 }
 
-int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, d7__index_seen *ret_seen) {
-    index_taker taker = {.reader = r, .offset = entry->offset};
+int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages,
+                          d7__index_seen *ret_seen) {
+    index_taker taker = {.reader = r, .offset = entry->offset, .skip_pages = skip_pages};
     d7__index_sink sink = {.ctx = &taker, .page = take_page, .attribute = take_attribute};
     int rc = d7__index_read(body, &sink);
     if (rc == D7_ERR_CORRUPT) {
@@ -91,6 +136,8 @@ int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body,
         taker.seen.malformed = true;
         rc = 0;
     }
+    if (taker.has_attributes && entry->offset > r->progress.last_attributes)
+        r->progress.last_attributes = entry->offset;
     *ret_seen = taker.seen;
     return rc;
 }
@@ -138,16 +185,25 @@ static int no_header(d7_reader *r, d7__found found, const d7__entry *entry, d7_e
                     found == D7__FOUND_BAD ? entry->reason : "it does not begin with a header");
 }
 
+static bool is_header(d7__found found, const d7__entry *entry, d7__cursor *ret_body) {
+    d7__kind kind;
+    return found == D7__FOUND_ENTRY && d7__entry_kind(entry->data, entry->bytes, &kind, ret_body) &&
+           kind == D7__KIND_HEADER;
+}
+
 static int read_header(d7_reader *r, d7_error *err) {
     d7__found found;
     d7__entry entry;
-    d7__kind kind = D7__KIND_NONE;
     d7__cursor body;
     int rc = d7__entry_at(&r->framing, 0, &found, &entry, err);
+    if (rc == 0 && !is_header(found, &entry, &body) && r->options.unframed &&
+        look_at_start(r) == LOOK_UNFRAMED) {
+        r->framing.unframed = true;
+        rc = d7__entry_at(&r->framing, 0, &found, &entry, err);
+    }
     if (rc != 0)
         return rc;
-    if (found != D7__FOUND_ENTRY || !d7__entry_kind(entry.data, entry.bytes, &kind, &body) ||
-        kind != D7__KIND_HEADER)
+    if (!is_header(found, &entry, &body))
         return no_header(r, found, &entry, err);
     r->data_start = entry.next;
     rc = d7__header_unpack(&r->alloc, r->source.path, body, &r->header, err);
@@ -166,52 +222,79 @@ static void check_names(d7_reader *r) {
     }
 }
 
-/* File, size, lock and header. */
-static int open_file(d7_reader *r, const char *path, d7_error *err) {
-    int rc = d7__source_open(&r->source, path, &r->io, &r->alloc, err);
-    if (rc != 0)
-        return rc;
+/* The tail before the size, so that what it counts on is in the file. */
+int d7__reader_measure(d7_reader *r, d7_error *err) {
     /* A file system without locks tells nothing: then nobody is known to hold the file. */
     if (r->io.held(r->io.ctx, r->source.file, &r->held) < 0)
         r->held = false;
-    rc = d7__source_measure(&r->source, err);
-    return rc != 0 ? rc : read_header(r, err);
+    int rc = d7__tail_look(r, err);
+    return rc != 0 ? rc : d7__source_measure(&r->source, err);
 }
 
 /* Pages and attributes. */
-static int learn(d7_reader *r, const d7_reader_options *o, d7_error *err) {
+int d7__reader_learn(d7_reader *r, d7_error *err) {
     bool valid;
     int rc = d7__reader_closed(r, &valid, err);
     if (rc != 0)
         return rc;
     r->state = valid ? D7_STATE_CLOSED : D7_STATE_OPEN;
     check_names(r);
-    if (!valid || o->recover) {
+    if (!valid || r->options.recover || r->options.full) {
         d7__reader_forget(r);
-        rc = d7__reader_recover(r, o->quick, err);
+        rc = d7__reader_recover(r, err);
     }
-    return rc != 0 ? rc : d7__reader_map_pages(r, err);
+    if (valid)
+        r->progress = (d7__progress){.covered = r->source.size, .last_entry = r->epilogue};
+    if (rc == 0)
+        rc = d7__reader_map_pages(r, err);
+    if (rc == 0)
+        rc = d7__tail_accept(r, err);
+    return rc != 0 ? rc : d7__mark_set(r, err);
+}
+
+/* ---- making a reader ---- */
+
+void d7__reader_bind(d7_reader *r) {
+    r->attributes.alloc = &r->alloc;
+    r->problems.alloc = &r->alloc;
+    r->tail.attributes.alloc = &r->alloc;
+    r->framing.source = &r->source;
+    r->source.io = &r->io;
+    r->source.alloc = &r->alloc;
+}
+
+static d7_reader *new_reader(const d7_reader_options *options, const d7_io *io, const d7_alloc *alloc) {
+    d7_reader *r = d7__new(alloc, sizeof *r);
+    if (!r)
+        return NULL;
+    r->alloc = *alloc;
+    r->io = *io;
+    r->options = *options;
+    r->problems.keep = true;
+    d7__reader_bind(r);
+    if (options->executor) {
+        r->executor = *options->executor;
+        r->has_executor = true;
+        r->n_lanes = options->lanes;
+    }
+    return r;
 }
 
 int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
                            d7_error *err) {
     if (!path || !*path)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a path is needed");
+    d7_reader_options none = {0};
     d7_alloc alloc = d7__alloc_or_default(options ? options->alloc : NULL);
-    d7_reader *r = d7__new(&alloc, sizeof *r);
+    d7_reader *r =
+        new_reader(options ? options : &none, options && options->io ? options->io : d7_io_system(), &alloc);
     if (!r)
         return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
-    r->alloc = alloc;
-    r->io = options && options->io ? *options->io : *d7_io_system();
-    r->attributes.alloc = &r->alloc;
-    r->problems = (d7__problems){.alloc = &r->alloc, .keep = true};
-    r->framing.source = &r->source;
-    if (options && options->executor) {
-        r->executor = *options->executor;
-        r->has_executor = true;
-        r->n_lanes = options->lanes;
-    }
-    int rc = open_file(r, path, err);
+    int rc = d7__source_open(&r->source, path, &r->io, &r->alloc, err);
+    if (rc == 0)
+        rc = d7__reader_measure(r, err);
+    if (rc == 0)
+        rc = read_header(r, err);
     if (rc != 0) {
         d7_reader_free(r);
         return rc;
@@ -220,14 +303,30 @@ int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_re
     return 0;
 }
 
+int d7__reader_again(d7_reader **ret_reader, d7_reader *r, d7_error *err) {
+    d7_reader *again = new_reader(&r->options, &r->io, &r->alloc);
+    if (!again)
+        return d7__reader_no_memory(r, err);
+    d7__source_borrow(&again->source, &r->source);
+    d7__reader_bind(again);
+    int rc = d7__reader_measure(again, err);
+    if (rc == 0)
+        rc = read_header(again, err);
+    if (rc != 0) {
+        d7_reader_free(again);
+        return rc;
+    }
+    *ret_reader = again;
+    return 0;
+}
+
 int d7_reader_open(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
                    d7_error *err) {
-    d7_reader_options none = {0};
     d7_reader *r = NULL;
     int rc = d7__reader_open_header(&r, path, options, err);
     if (rc != 0)
         return rc;
-    rc = learn(r, options ? options : &none, err);
+    rc = d7__reader_learn(r, err);
     if (rc != 0) {
         d7_reader_free(r);
         return rc;
@@ -243,6 +342,8 @@ void d7_reader_free(d7_reader *r) {
     d7__map_free(r);
     d7__release(&alloc, r->page.data);
     d7__lanes_free(r);
+    d7__release(&alloc, r->solid);
+    d7__tail_drop(r);
     d7__header_free(&alloc, &r->header);
     d7__attributes_free(&r->attributes);
     d7__problems_free(&r->problems);
@@ -297,19 +398,30 @@ int d7_reader_find_dataset(const d7_reader *r, const char *name, uint32_t *ret_d
     return D7_ERR_NOTFOUND;
 }
 
+/* Those of the tail are newer, and those that the file does not have come last. */
 size_t d7_reader_n_attributes(const d7_reader *r) {
-    return r->attributes.n;
+    return r->attributes.n + r->tail.n_extra;
 }
 
 int d7_reader_attribute(const d7_reader *r, size_t i, d7_attribute *ret_attribute) {
-    if (i >= r->attributes.n)
+    const d7__attributes *newer = &r->tail.attributes;
+    if (i >= d7_reader_n_attributes(r))
         return D7_ERR_ARG;
-    *ret_attribute = r->attributes.items[i];
+    if (i >= r->attributes.n) {
+        *ret_attribute = newer->items[r->tail.extra[i - r->attributes.n]];
+        return 0;
+    }
+    const d7_attribute *a = &r->attributes.items[i];
+    size_t again = d7__attributes_find(newer, a->key, a->key_bytes);
+    *ret_attribute = again == SIZE_MAX ? *a : newer->items[again];
     return 0;
 }
 
 const char *d7_reader_find_attribute(const d7_reader *r, const char *key) {
-    size_t i = d7__attributes_find(&r->attributes, key, strlen(key));
+    size_t n = strlen(key), i = d7__attributes_find(&r->tail.attributes, key, n);
+    if (i != SIZE_MAX)
+        return r->tail.attributes.items[i].value;
+    i = d7__attributes_find(&r->attributes, key, n);
     return i == SIZE_MAX ? NULL : r->attributes.items[i].value;
 }
 

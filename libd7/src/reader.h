@@ -8,20 +8,60 @@
 #include "index.h"
 #include "messages.h"
 #include "problems.h"
+#include "source.h"
 
 typedef struct d7__reader_dataset {
     uint64_t *offsets; /* [n_pages] where the pages are, rising once d7__map_sort() has run */
     size_t n_pages, cap_pages;
+    size_t n_settled; /* of them: what else is said here of pages is said of these */
     bool unsorted;
     size_t items_per_page;
     size_t last_items;     /* in the last page; 0 when that is damaged */
     uint64_t *first_items; /* [n_pages + 1] where pages are uneven; NULL: all but the last are full */
+    size_t cap_counts;     /* of first_items */
     uint8_t *damaged;      /* [n_pages] known to be; NULL: none */
 } d7__reader_dataset;
+
+/* Bytes [from, to) that whole entries fill without a gap: no page begins there but those that were found. */
+typedef struct d7__solid {
+    uint64_t from, to;
+} d7__solid;
+
+/* How far a file that is not closed has been looked through: refreshing goes on from here. */
+typedef struct d7__progress {
+    uint64_t covered;         /* all that begins before is known */
+    uint64_t known;           /* pages that begin before are in the map; one that is not makes it stale */
+    uint64_t last_entry;      /* the last whole entry before `covered`; 0: the header */
+    uint64_t first_page;      /* offset of the file's first page, 0: not known yet */
+    bool first_listed;        /* an index has listed it */
+    uint64_t last_index;      /* offset of an index of pages that no page follows, 0: there is none */
+    uint64_t last_attributes; /* offset of the last Index entry that holds attributes, 0: none */
+    uint64_t leftover;        /* offset of a global index without an epilogue, 0: there is none */
+    bool epilogue_seen;
+    bool stale;
+} d7__progress;
+
+/* The bytes by which a file that was cut and written anew is told from one that grew. */
+typedef struct d7__mark {
+    uint64_t at;
+    uint32_t crc;
+} d7__mark;
+
+/* What the tail beside the file holds; see reader_tail.c. */
+typedef struct d7__reader_tail {
+    d7_tail_reader *reader;    /* NULL: there is none, as far as is known */
+    d7__buffer bytes, next;    /* of the slot; of the one that is to take its place */
+    d7_tail_slot slot;         /* points into `bytes`; slot_bytes of 0: none */
+    d7_tail_slot next_slot;    /* likewise into `next` */
+    d7__attributes attributes; /* the slot's, while no Index entry of the file is newer */
+    size_t *extra;             /* [n_extra] those whose keys the file does not have */
+    size_t n_extra, cap_extra;
+} d7__reader_tail;
 
 struct d7_reader {
     d7_io io;
     d7_alloc alloc;
+    d7_reader_options options;
     d7__source source;
     d7__framing framing;
     d7__header header;
@@ -31,7 +71,15 @@ struct d7_reader {
     d7_state state;
     bool held;
     d7__attributes attributes;
+    uint64_t n_attribute_changes;
     d7__problems problems;
+
+    d7__progress progress;
+    d7__solid *solid; /* [n_solid] rising */
+    size_t n_solid, cap_solid;
+    d7__mark mark;
+    bool replaced; /* another file lies at the path */
+    d7__reader_tail tail;
 
     d7__reader_dataset *datasets; /* [header.n_datasets] */
 
@@ -50,6 +98,7 @@ struct d7_reader {
 typedef struct d7__index_seen {
     bool has_pages, has_marker;
     bool malformed;      /* it broke off before its end */
+    bool impossible;     /* it lists a page that cannot be there */
     uint64_t first_page; /* smallest offset listed */
 } d7__index_seen;
 
@@ -75,11 +124,12 @@ int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n);
 /* Is there a dataset of that id? If not, the page at `offset` is a problem. */
 bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset);
 
-/* Learns of a page; a dataset or an offset that cannot be is a problem and no page. */
-int d7__reader_found_page(d7_reader *r, uint64_t dataset_id, uint64_t offset);
+/* Can a page of that dataset be there? If not, it is a problem. */
+bool d7__reader_page_is_possible(d7_reader *r, uint64_t dataset_id, uint64_t offset);
 
-/* Takes an Index entry's pages and attributes. Damage is a problem, not a failure. */
-int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, d7__index_seen *ret_seen);
+/* Takes an Index entry's attributes and, unless `skip_pages`, its pages. Damage is a problem, not a failure. */
+int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages,
+                          d7__index_seen *ret_seen);
 
 /* Forgets pages and attributes found so far. */
 void d7__reader_forget(d7_reader *r);
@@ -92,12 +142,61 @@ int d7__find_epilogue(d7__framing *f, bool *ret_there, uint64_t *ret_at, uint64_
  * an epilogue that is not valid. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_closed(d7_reader *r, bool *ret_valid, d7_error *err);
 
-/* Islands and scan. Returns as d7__reader_closed(). */
-int d7__reader_recover(d7_reader *r, bool quick, d7_error *err);
+/* Takes one entry of a global index; *ret_good: it is not damaged. Returns 0; D7_ERR_NOMEM. */
+typedef int d7__take_index_fn(void *ctx, const d7__entry *entry, d7__cursor body, bool *ret_good);
+
+/* Reads the entries of the global index at `offset` of a file whose epilogue is at `end`. *ret_whole: it is
+ * there, and all of it is good. Returns as d7__reader_closed(). */
+int d7__global_index_each(d7_reader *r, uint64_t offset, uint64_t end, d7__take_index_fn *take, void *ctx,
+                          bool *ret_whole, d7_error *err);
+
+/* Tells of an epilogue at `at` that leads to no global index. */
+void d7__reader_bad_epilogue(d7_reader *r, uint64_t at, uint64_t offset);
+
+/* Islands and scan, of the options' form. Returns as d7__reader_closed(). */
+int d7__reader_recover(d7_reader *r, d7_error *err);
+
+/* The same from where the last look ended, of what begins before `end`. */
+int d7__reader_continue(d7_reader *r, uint64_t end, d7_error *err);
+
+/* Who holds the file, what its tail says, and its size, in this order. Returns as d7__reader_closed(). */
+int d7__reader_measure(d7_reader *r, d7_error *err);
+
+/* Everything that opening learns after the header. Returns as d7_reader_open(). */
+int d7__reader_learn(d7_reader *r, d7_error *err);
+
+/* A reader of the same file and options that has read the header as it is now; it borrows the file and the path
+ * from r. Returns as d7_reader_open(). */
+int d7__reader_again(d7_reader **ret_reader, d7_reader *r, d7_error *err);
+
+/* Sets what points into the reader itself, after it was moved. */
+void d7__reader_bind(d7_reader *r);
+
+/* Remembers by what the file is told from one that was cut and written anew; does it still hold? Both return 0;
+ * D7_ERR_IO; D7_ERR_NOMEM; D7_ERR_TRUNCATED. */
+int d7__mark_set(d7_reader *r, d7_error *err);
+int d7__mark_check(d7_reader *r, bool *ret_holds, d7_error *err);
+
+/* The tail (reader_tail.c). To look comes before the file's size is taken; what was seen counts after
+ * d7__tail_accept(). Returns 0, also where there is none; D7_ERR_NOMEM; D7_ERR_IO. */
+int d7__tail_look(d7_reader *r, d7_error *err);
+int d7__tail_accept(d7_reader *r, d7_error *err);
+void d7__tail_drop(d7_reader *r);
+
+/* Items of a dataset that the tail adds to those in pages. */
+uint64_t d7__tail_items(const d7_reader *r, uint32_t ds);
+/* Items [from, from + n) of them. */
+void d7__tail_values(const d7_reader *r, uint32_t ds, uint64_t from, size_t n, void *out);
 
 /* Makes the page map of what was found, and looks into each dataset's first and last page. Returns as
  * d7__reader_closed(). */
 int d7__reader_map_pages(d7_reader *r, d7_error *err);
+
+/* The same for the pages that were added since. */
+int d7__reader_map_more(d7_reader *r, d7_error *err);
+
+/* Forgets pages that are not settled. */
+void d7__map_unsettle(d7_reader *r);
 
 /* Opens a file and reads its header, but learns of no pages. Returns as d7_reader_open(). */
 int d7__reader_open_header(d7_reader **ret_reader, const char *path, const d7_reader_options *options,
@@ -113,15 +212,15 @@ typedef struct d7__want {
 } d7__want;
 
 /* Reads several ranges together. Items of damaged pages are left as they are in `out`, and those pages are damaged in the
- * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, its
- * dataset is counted, and *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
+ * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, its dataset is counted, and
+ * *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
 int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
 
 /* The error for a file whose pages were counted and then hold something else. */
 int d7__reader_pages_change(const d7_reader *r, d7_error *err);
 
-/* Looks into a page of the map: damage and an unexpected length become problems. `entry` is its entry, NULL:
- * it is read. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+/* Looks into a page of the map: damage becomes a problem, else r->page and r->page_items are its values. `entry` is its
+ * entry, NULL: it is read. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err);
 
 #endif

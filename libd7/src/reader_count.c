@@ -2,6 +2,7 @@
 #include "reader_pages.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
 
@@ -34,6 +35,7 @@ static void set_counts(d7_reader *r, uint32_t ds, uint64_t *sums, bool regular) 
     d->last_items = (size_t)(sums[d->n_pages] - sums[d->n_pages - 1]);
     d7__release(&r->alloc, d->first_items);
     d->first_items = regular ? NULL : sums;
+    d->cap_counts = regular ? 0 : d->n_pages + 1;
     if (regular) {
         d7__release(&r->alloc, sums);
         return;
@@ -95,8 +97,77 @@ static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
 int d7__reader_map_pages(d7_reader *r, d7_error *err) {
     int rc = 0;
     d7__map_sort(r);
-    for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++)
+    for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
         rc = look_at_ends(r, (uint32_t)i, err);
+        r->datasets[i].n_settled = r->datasets[i].n_pages;
+    }
+    return rc;
+}
+
+/* ---- pages that were added ---- */
+
+/* The marks of damage, for as many pages as there are now. */
+static int extend_marks(d7_reader *r, d7__reader_dataset *d) {
+    if (!d->damaged)
+        return 0;
+    uint8_t *marks = r->alloc.resize(r->alloc.ctx, d->damaged, d->n_pages);
+    if (!marks)
+        return D7_ERR_NOMEM;
+    memset(marks + d->n_settled, 0, d->n_pages - d->n_settled);
+    d->damaged = marks;
+    return 0;
+}
+
+/* Counts the new pages of a dataset that is counted. What was its last page may have been damaged: now that others
+ * follow it is taken for a full one. */
+static int extend_counts(d7_reader *r, uint32_t ds, d7_error *err) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    uint64_t *sums = d->first_items;
+    if (d7__grow(&r->alloc, &sums, &d->cap_counts, d->n_pages + 1, sizeof *sums) != 0)
+        return d7__reader_no_memory(r, err);
+    d->first_items = sums;
+    uint64_t at = sums[d->n_settled];
+    if (d->n_settled && d7__page_is_damaged(d, d->n_settled - 1))
+        at = sums[d->n_settled - 1] + d->items_per_page;
+    for (size_t i = d->n_settled; i < d->n_pages; i++) {
+        size_t n = 0;
+        int rc = count_or_guess(r, ds, i, false, &n, err);
+        if (rc != 0)
+            return rc;
+        sums[i] = at;
+        at = sums[i + 1] = at + n;
+    }
+    return 0;
+}
+
+static int look_at_new(d7_reader *r, uint32_t ds, d7_error *err) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    if (d->n_settled == 0)
+        return look_at_ends(r, ds, err);
+    if (extend_marks(r, d) != 0)
+        return d7__reader_no_memory(r, err);
+    if (d->first_items)
+        return extend_counts(r, ds, err);
+    size_t last = 0;
+    bool short_before = d->last_items < d->items_per_page && !d7__page_is_damaged(d, d->n_settled - 1);
+    int rc = count_or_guess(r, ds, d->n_pages - 1, false, &last, err);
+    if (rc == 0 && (short_before || last > d->items_per_page))
+        return d7__count_dataset(r, ds, err);
+    if (rc == 0)
+        d->last_items = last;
+    return rc;
+}
+
+int d7__reader_map_more(d7_reader *r, d7_error *err) {
+    int rc = 0;
+    d7__map_sort(r);
+    for (uint32_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
+        d7__reader_dataset *d = &r->datasets[i];
+        if (d->n_pages > d->n_settled)
+            rc = look_at_new(r, i, err);
+        if (rc == 0)
+            d->n_settled = d->n_pages;
+    }
     return rc;
 }
 

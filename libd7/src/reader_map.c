@@ -1,13 +1,15 @@
 /* Where each dataset's pages are: 8 bytes a page, in the order of the file.
  *
  * Islands and scans give pages in that order, so they are appended; a page that is told of again is found by
- * bisection. Only other writers' indexes, and islands behind a hole, come out of order: then the dataset is
- * sorted once, when all are known. */
+ * bisection. A page that was lost is put between those around it. Only other writers' indexes come out of order
+ * by more than that: then the dataset is sorted once, when all are known. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "reader.h"
+
+enum { MOVED_MAX = 4096 }; /* pages that are moved to put one before them */
 
 int d7__map_start(d7_reader *r, d7_error *err) {
     size_t n = r->header.n_datasets;
@@ -34,13 +36,22 @@ void d7__map_free(d7_reader *r) {
 
 void d7__map_clear(d7_reader *r) {
     for (size_t i = 0; i < r->header.n_datasets; i++) {
-        r->datasets[i].n_pages = 0;
+        r->datasets[i].n_pages = r->datasets[i].n_settled = 0;
+        r->datasets[i].unsorted = false;
+    }
+}
+
+void d7__map_unsettle(d7_reader *r) {
+    for (size_t i = 0; i < r->header.n_datasets; i++) {
+        r->datasets[i].n_pages = r->datasets[i].n_settled;
         r->datasets[i].unsorted = false;
     }
 }
 
 size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset) {
     size_t low = 0, high = d->n_pages;
+    if (high && d->offsets[high - 1] < offset)
+        return high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (d->offsets[middle] < offset)
@@ -58,13 +69,18 @@ bool d7__map_has(const d7__reader_dataset *d, uint64_t offset) {
 
 int d7__map_add(d7_reader *r, uint32_t ds, uint64_t offset) {
     d7__reader_dataset *d = &r->datasets[ds];
-    bool behind = d->n_pages && offset <= d->offsets[d->n_pages - 1];
-    if (behind && !d->unsorted && d7__map_has(d, offset))
+    size_t at = d->unsorted ? d->n_pages : d7__map_find(d, offset);
+    if (at < d->n_pages && d->offsets[at] == offset)
         return 0;
     if (d7__grow(&r->alloc, &d->offsets, &d->cap_pages, d->n_pages + 1, sizeof *d->offsets) != 0)
         return D7_ERR_NOMEM;
-    d->unsorted |= behind;
-    d->offsets[d->n_pages++] = offset;
+    if (d->n_pages - at > MOVED_MAX) {
+        d->unsorted = true;
+        at = d->n_pages;
+    }
+    memmove(d->offsets + at + 1, d->offsets + at, (d->n_pages - at) * sizeof *d->offsets);
+    d->offsets[at] = offset;
+    d->n_pages++;
     return 0;
 }
 

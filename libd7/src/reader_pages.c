@@ -144,7 +144,8 @@ int d7_reader_dataset(const d7_reader *r, uint32_t dataset_id, d7_dataset_info *
     *ret_info = (d7_dataset_info){.name = item->name,
                                   .name_bytes = item->name_bytes,
                                   .type = item->type,
-                                  .items = d7__dataset_items(&r->datasets[dataset_id]),
+                                  .items = d7__dataset_items(&r->datasets[dataset_id]) +
+                                           d7__tail_items(r, dataset_id),
                                   .paged_items = d7__dataset_items(&r->datasets[dataset_id]),
                                   .pages = r->datasets[dataset_id].n_pages,
                                   .shape = item->shape,

@@ -52,16 +52,20 @@ static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
 /* Which pages a range takes. */
 static int begin_want(d7_reader *r, d7__want *w, d7_error *err) {
     const d7__reader_dataset *d = &r->datasets[w->dataset_id];
-    uint64_t items = d7__dataset_items(d);
+    uint64_t paged = d7__dataset_items(d), items = paged + d7__tail_items(r, w->dataset_id);
     if (w->from > items || w->n > items - w->from)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET,
                         "%s: dataset %s holds %" PRIu64 " items, asked for %zu from %" PRIu64, r->source.path,
                         r->header.datasets[w->dataset_id].name, items, w->n, w->from);
+    size_t in_pages = w->from >= paged ? 0 : w->n < paged - w->from ? w->n : (size_t)(paged - w->from);
     w->next_page = w->end_page = 0;
-    if (w->n) {
+    if (in_pages) {
         w->next_page = d7__page_of_item(d, w->from);
-        w->end_page = d7__page_of_item(d, w->from + w->n - 1) + 1;
+        w->end_page = d7__page_of_item(d, w->from + in_pages - 1) + 1;
     }
+    if (in_pages < w->n)
+        d7__tail_values(r, w->dataset_id, w->from + in_pages - paged, w->n - in_pages,
+                        w->out + in_pages * d7_type_size(r->header.datasets[w->dataset_id].type));
     return 0;
 }
 

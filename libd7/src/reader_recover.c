@@ -4,23 +4,19 @@
  *   header | early attributes | pages island | pages island | ... | pages that no island lists | torn entry
  *
  * An island lists every page since the one before. So when the first page that it lists does not begin right
- * where the last island ended, an island is missing or damaged in between, and that hole is scanned. Source:
- * the D7 specification, section 5. */
+ * where the last island ended, an island is missing or damaged in between, and that hole is scanned. The same
+ * goes for an island that lists what cannot be. Where a scan came by, bytes that whole entries fill hold those
+ * entries and nothing else, whatever an index says.
+ *
+ * A file that grows is gone on with from where the last look ended (d7__progress). Source: the D7
+ * specification, section 5. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "codec.h"
 #include "error.h"
 #include "reader.h"
-
-typedef struct recovery {
-    d7_reader *reader;
-    uint64_t covered;    /* all that begins before is known */
-    uint64_t first_page; /* offset of the file's first page, 0: not known yet */
-    uint64_t last_index; /* offset of an index of pages that no page follows, 0: there is none */
-    uint64_t leftover;   /* offset of a global index without an epilogue, 0: there is none */
-    bool epilogue_seen;
-    bool quick;
-} recovery;
 
 enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 4 * D7_BLOCK_BYTES };
 
@@ -29,27 +25,119 @@ static void add(d7_reader *r, d7_problem_code code, uint64_t offset, const char 
     d7__problems_add(&r->problems, &p);
 }
 
-/* The end of the file cut an entry: damage, unless the one who is writing it is still there. */
-static void add_torn(d7_reader *r, uint64_t offset) {
-    d7_problem p = d7__problem(r->held ? D7_PROBLEM_BEING_WRITTEN : D7_PROBLEM_TORN_TAIL, offset,
-                               "the entry that begins here is not complete: the file ends at byte %" PRIu64,
-                               r->source.size);
+/* ---- what is lost ---- */
+
+/* The dataset of a page of which only the beginning is there. */
+static bool lost_dataset(const d7_reader *r, const d7__entry *e, uint32_t *ret_ds) {
+    d7__cursor c = {e->head, e->head + e->n_head};
+    uint64_t tag, length, id;
+    if (!d7__get_varint(&c, &tag) || tag != D7__TAG(D7__KIND_DATA, D7__BYTES) ||
+        !d7__get_varint(&c, &length) || !d7__get_varint(&c, &tag) || tag != D7__TAG(1, D7__VARINT) ||
+        !d7__get_varint(&c, &id) || id >= r->header.n_datasets)
+        return false;
+    *ret_ds = (uint32_t)id;
+    return true;
+}
+
+/* Items of a dataset before what the scan has come to. */
+static uint64_t items_before(const d7__reader_dataset *d) {
+    size_t settled = d->first_items ? d->n_settled : 0;
+    return (settled ? d->first_items[settled] : 0) + (uint64_t)(d->n_pages - settled) * d->items_per_page;
+}
+
+/* Says which items a lost page had when its dataset is not known: for each, the place where they are missing. */
+static void say_where(const d7_reader *r, char *text, size_t cap) {
+    size_t n = strlen(text);
+    const char *before = "; what is lost here is missing";
+    for (size_t i = 0; i < r->header.n_datasets && n + 1 < cap; i++) {
+        const d7__reader_dataset *d = &r->datasets[i];
+        if (d->n_pages == 0)
+            continue;
+        int more = snprintf(text + n, cap - n, "%s from %s at item %" PRIu64, before,
+                            r->header.datasets[i].name, items_before(d));
+        if (more < 0 || (size_t)more >= cap - n) {
+            memcpy(text + (n + 4 < cap ? n : cap - 4), "...", 4);
+            return;
+        }
+        n += (size_t)more;
+        before = ",";
+    }
+}
+
+static void add_lost(d7_reader *r, d7_problem_code code, const d7__entry *e, const char *reason) {
+    d7_problem p = d7__problem(code, e->offset, "%s", reason);
+    uint32_t ds;
+    if (lost_dataset(r, e, &ds)) {
+        p.dataset_id = ds;
+        p.first_item = items_before(&r->datasets[ds]);
+        p.n_items = r->datasets[ds].items_per_page;
+    } else if (code == D7_PROBLEM_BAD_FRAME) {
+        say_where(r, p.text, sizeof p.text);
+    }
     d7__problems_add(&r->problems, &p);
+}
+
+/* The end of the file cut an entry: damage, unless the one who is writing it is still there. */
+static void add_torn(d7_reader *r, const d7__entry *e) {
+    char reason[128];
+    snprintf(reason, sizeof reason,
+             "the entry that begins here is not complete: the file ends at byte %" PRIu64, r->source.size);
+    add_lost(r, r->held ? D7_PROBLEM_BEING_WRITTEN : D7_PROBLEM_TORN_TAIL, e, reason);
+}
+
+/* A page that breaks off keeps its place, so that the items after it keep theirs. One in which another entry
+ * begins was given up by its writer. */
+static int take_bad(d7_reader *r, const d7__entry *e) {
+    uint32_t ds;
+    if (e->abandoned || !lost_dataset(r, e, &ds)) {
+        add_lost(r, D7_PROBLEM_BAD_FRAME, e, e->reason);
+        return 0;
+    }
+    add_lost(r, D7_PROBLEM_BAD_PAGE, e, e->reason);
+    return d7__map_add(r, ds, e->offset);
+}
+
+/* Between two entries is more than padding: fragments of an entry whose beginning is lost, or whole blocks of
+ * zeros. */
+static void check_gap(d7_reader *r, uint64_t from, const d7__entry *e, bool padding) {
+    d7__entry gap = {.offset = e->skipped};
+    if (e->skipped != D7_NO_OFFSET) {
+        add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "the rest of an entry whose beginning is not there");
+    } else if (!padding && e->offset - from >= D7_BLOCK_BYTES) {
+        gap.offset = from;
+        add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "a block of zeros between entries");
+    }
+}
+
+/* ---- what is there ---- */
+
+/* Whole entries fill [from, to). */
+static int add_solid(d7_reader *r, uint64_t from, uint64_t to) {
+    if (r->n_solid && r->solid[r->n_solid - 1].to == from) {
+        r->solid[r->n_solid - 1].to = to;
+        return 0;
+    }
+    if (d7__grow(&r->alloc, &r->solid, &r->cap_solid, r->n_solid + 1, sizeof *r->solid) != 0)
+        return D7_ERR_NOMEM;
+    r->solid[r->n_solid++] = (d7__solid){.from = from, .to = to};
+    return 0;
 }
 
 /* A global index in a file without an epilogue: the one who wrote it did not come to the end. It is known by
  * its marker, by listing the first page a second time, or by standing last, where no island can be due yet.
  */
-static void check_leftover(recovery *v, const d7__entry *entry, const d7__index_seen *seen) {
-    bool again = v->first_page && seen->first_page == v->first_page && v->covered > v->first_page;
-    if (!v->leftover && (seen->has_marker || (seen->has_pages && again)))
+static void check_leftover(d7_reader *r, const d7__entry *entry, const d7__index_seen *seen) {
+    d7__progress *v = &r->progress;
+    bool first = seen->has_pages && v->first_page && seen->first_page == v->first_page;
+    if (!v->leftover && (seen->has_marker || (first && v->first_listed)))
         v->leftover = entry->offset;
+    v->first_listed |= first;
     if (seen->has_pages)
         v->last_index = entry->offset;
 }
 
-static void report_leftover(const recovery *v) {
-    d7_reader *r = v->reader;
+static void report_leftover(d7_reader *r) {
+    const d7__progress *v = &r->progress;
     uint64_t offset = v->leftover;
     if (!offset && v->last_index / D7_BLOCK_BYTES < r->header.index_step)
         offset = v->last_index;
@@ -57,11 +145,25 @@ static void report_leftover(const recovery *v) {
         add(r, D7_PROBLEM_NO_EPILOGUE, offset, "a global index without an epilogue after it");
 }
 
-static int take_entry(recovery *v, const d7__entry *entry) {
-    d7_reader *r = v->reader;
+static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages) {
+    d7__index_seen seen;
+    int rc = d7__reader_take_index(r, entry, body, skip_pages, &seen);
+    check_leftover(r, entry, &seen);
+    return rc;
+}
+
+static int take_page(d7_reader *r, const d7__entry *entry, uint64_t dataset_id) {
+    d7__progress *v = &r->progress;
+    v->first_page = v->first_page ? v->first_page : entry->offset;
+    v->last_index = 0;
+    if (!d7__reader_page_is_possible(r, dataset_id, entry->offset))
+        return 0;
+    return d7__map_add(r, (uint32_t)dataset_id, entry->offset);
+}
+
+static int take_entry(d7_reader *r, const d7__entry *entry) {
     d7__kind kind;
     d7__cursor body;
-    d7__index_seen seen;
     uint64_t dataset_id, index_offset;
     if (!d7__entry_kind(entry->data, entry->bytes, &kind, &body))
         kind = D7__KIND_NONE;
@@ -69,18 +171,13 @@ static int take_entry(recovery *v, const d7__entry *entry) {
     case D7__KIND_DATA:
         if (!d7__page_dataset(body, &dataset_id))
             break;
-        v->first_page = v->first_page ? v->first_page : entry->offset;
-        v->last_index = 0;
-        return d7__reader_found_page(r, dataset_id, entry->offset);
-    case D7__KIND_INDEX: {
-        int rc = d7__reader_take_index(r, entry, body, &seen);
-        check_leftover(v, entry, &seen);
-        return rc;
-    }
+        return take_page(r, entry, dataset_id);
+    case D7__KIND_INDEX:
+        return take_index(r, entry, body, false);
     case D7__KIND_EPILOGUE:
         if (!d7__epilogue_unpack(body, &index_offset))
             break;
-        v->epilogue_seen = true;
+        r->progress.epilogue_seen = true;
         if (r->state == D7_STATE_OPEN && entry->next < r->source.size)
             add(r, D7_PROBLEM_TRAILING_BYTES, entry->next, "the file goes on after its epilogue");
         return 0;
@@ -94,9 +191,35 @@ static int take_entry(recovery *v, const d7__entry *entry) {
     return 0;
 }
 
-/* Takes every entry that begins in [from, to). */
-static int scan(recovery *v, uint64_t from, uint64_t to, d7_error *err) {
-    d7_reader *r = v->reader;
+/* What an entry is, and whether that is all of it: with a wrong length in its framing it may be a part of others. */
+static d7__kind kind_of(const d7__entry *entry, bool *ret_exact) {
+    d7__kind kind;
+    d7__cursor body;
+    *ret_exact = false;
+    if (!d7__entry_kind(entry->data, entry->bytes, &kind, &body))
+        return D7__KIND_NONE;
+    *ret_exact = kind != D7__KIND_NONE && body.end == entry->data + entry->bytes;
+    return kind;
+}
+
+/* ---- scanning ---- */
+
+/* One entry of a scan that came from `from`. */
+static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
+    bool exact, follows = !after_damage && entry->offset == d7__frame_begin(from);
+    d7__kind kind = kind_of(entry, &exact);
+    if (!after_damage)
+        check_gap(r, from, entry, kind == D7__KIND_EPILOGUE);
+    if (exact && add_solid(r, follows ? from : entry->offset, entry->next) != 0)
+        return D7_ERR_NOMEM;
+    r->progress.last_entry = entry->offset;
+    return take_entry(r, entry);
+}
+
+/* Takes every entry that begins in [from, to). The next look begins after the last whole entry, or where damage ends
+ * within the file. */
+static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
+    bool after_damage = false;
     r->source.window_bytes = SCAN_WINDOW_BYTES;
     for (;;) {
         d7__found found;
@@ -104,19 +227,26 @@ static int scan(recovery *v, uint64_t from, uint64_t to, d7_error *err) {
         int rc = d7__entry_next(&r->framing, from, &found, &entry, err);
         if (rc != 0)
             return rc;
-        if (found == D7__FOUND_END || entry.offset >= to)
-            return 0;
-        if (found == D7__FOUND_TORN) {
-            add_torn(r, entry.offset);
+        if (from <= r->source.size)
+            r->progress.covered = from;
+        if (found == D7__FOUND_END || entry.offset >= to) {
+            if (found == D7__FOUND_END && !after_damage)
+                check_gap(r, from, &entry, true);
             return 0;
         }
-        if (found == D7__FOUND_BAD)
-            add(r, D7_PROBLEM_BAD_FRAME, entry.offset, entry.reason);
-        else if (take_entry(v, &entry) != 0)
+        if (found == D7__FOUND_TORN) {
+            add_torn(r, &entry);
+            return 0;
+        }
+        rc = found == D7__FOUND_BAD ? take_bad(r, &entry) : scan_entry(r, from, after_damage, &entry);
+        if (rc != 0)
             return d7__reader_no_memory(r, err);
+        after_damage = found == D7__FOUND_BAD;
         from = entry.next;
     }
 }
+
+/* ---- islands ---- */
 
 /* The first Index entry that begins in [from, to), if any. */
 static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there, d7__entry *ret_entry,
@@ -137,76 +267,132 @@ static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there,
     }
 }
 
-/* Takes an island's entries (a long one has several, one after the other) and scans the hole before it, if
- * there is one. */
-static int take_island(recovery *v, d7__entry *entry, d7__cursor body, d7_error *err) {
-    d7_reader *r = v->reader;
-    uint64_t before = v->covered, hole_end = entry->offset;
+/* What an island lists, before any of it is taken. */
+typedef struct survey {
+    const d7_reader *reader;
+    uint64_t end;
+    bool has_pages, sound;
+    uint64_t first_page; /* smallest offset */
+} survey;
+
+static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    survey *s = ctx;
+    if (!s->has_pages || offset < s->first_page)
+        s->first_page = offset;
+    s->has_pages = true;
+    s->sound &=
+        dataset_id < s->reader->header.n_datasets && offset >= s->reader->data_start && offset < s->end;
+    return 0;
+}
+
+static int survey_attribute(void *ctx, const d7_attribute *a) {
+    (void)ctx;
+    (void)a;
+    return 0;
+}
+
+static survey look_at(const d7_reader *r, const d7__entry *entry, d7__cursor body) {
+    survey s = {.reader = r, .end = entry->offset, .sound = true};
+    const d7__index_sink sink = {.ctx = &s, .page = survey_page, .attribute = survey_attribute};
+    s.sound &= d7__index_read(body, &sink) == 0;
+    return s;
+}
+
+/* Scans [covered, end), and finds the index entry again that was found before. */
+static int scan_hole(d7_reader *r, uint64_t end, d7__entry *entry, d7__cursor *body, d7_error *err) {
+    d7__found found;
+    d7__kind kind;
+    uint64_t offset = entry->offset;
+    int rc = scan(r, r->progress.covered, end, err);
+    r->source.window_bytes = HOP_WINDOW_BYTES;
+    if (rc == 0)
+        rc = d7__entry_at(&r->framing, offset, &found, entry, err);
+    if (rc == 0 && (found != D7__FOUND_ENTRY || !d7__entry_kind(entry->data, entry->bytes, &kind, body)))
+        rc = d7__fail(err, D7_ERR_TRUNCATED, 0, offset, "%s: an index changes while it is read",
+                      r->source.path);
+    return rc;
+}
+
+/* Takes an island's entries (a long one has several, one after the other) and scans the hole before each that
+ * leaves one. */
+static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error *err) {
+    d7__progress *v = &r->progress;
     for (bool there = true; there;) {
-        d7__index_seen seen;
-        if (d7__reader_take_index(r, entry, body, &seen) != 0)
-            return d7__reader_no_memory(r, err);
-        check_leftover(v, entry, &seen);
-        if (seen.has_pages && seen.first_page < hole_end)
-            hole_end = seen.first_page;
-        v->covered = entry->next;
-        int rc = find_index(r, entry->next, d7__frame_begin(entry->next) + 1, &there, entry, &body, err);
+        survey s = look_at(r, entry, body);
+        uint64_t listed_from = s.sound && s.has_pages ? s.first_page : entry->offset;
+        uint64_t hole_end = listed_from < entry->offset ? listed_from : entry->offset;
+        bool hole = hole_end > d7__frame_begin(v->covered);
+        int rc = hole && !r->options.quick ? scan_hole(r, hole_end, entry, &body, err) : 0;
         if (rc != 0)
             return rc;
-    }
-    if (v->first_page == 0 && hole_end <= d7__frame_begin(before))
-        v->first_page = hole_end;
-    return v->quick || hole_end <= d7__frame_begin(before) ? 0 : scan(v, before, hole_end, err);
-}
-
-/* Index entries right after the header: attributes known at creation. */
-static int take_early(recovery *v, d7_error *err) {
-    d7_reader *r = v->reader;
-    v->covered = r->data_start;
-    for (;;) {
-        bool there;
-        d7__entry entry;
-        d7__cursor body;
-        d7__index_seen seen;
-        int rc = find_index(r, v->covered, d7__frame_begin(v->covered) + 1, &there, &entry, &body, err);
-        if (rc != 0 || !there)
-            return rc;
-        if (d7__reader_take_index(r, &entry, body, &seen) != 0)
+        if (v->first_page == 0 && s.sound && s.has_pages && !hole)
+            v->first_page = s.first_page;
+        if (take_index(r, entry, body, !s.sound && !r->options.quick) != 0)
             return d7__reader_no_memory(r, err);
-        check_leftover(v, &entry, &seen);
-        v->covered = entry.next;
-    }
-}
-
-static int take_islands(recovery *v, d7_error *err) {
-    d7_reader *r = v->reader;
-    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
-    for (uint64_t hop = step; hop < r->source.size; hop += step) {
-        bool there;
-        d7__entry entry;
-        d7__cursor body;
-        if (hop < v->covered)
-            continue;
-        r->source.window_bytes = HOP_WINDOW_BYTES;
-        int rc = find_index(r, hop, hop + step, &there, &entry, &body, err);
-        if (rc == 0 && there)
-            rc = take_island(v, &entry, body, err);
+        v->covered = entry->next;
+        v->last_entry = entry->offset;
+        rc = find_index(r, entry->next, d7__frame_begin(entry->next) + 1, &there, entry, &body, err);
         if (rc != 0)
             return rc;
     }
     return 0;
 }
 
-int d7__reader_recover(d7_reader *r, bool quick, d7_error *err) {
-    recovery v = {.reader = r, .quick = quick};
+/* Index entries right after the header: attributes known at creation. */
+static int take_early(d7_reader *r, d7_error *err) {
+    d7__progress *v = &r->progress;
+    v->covered = r->data_start;
+    for (;;) {
+        bool there;
+        d7__entry entry;
+        d7__cursor body;
+        int rc = find_index(r, v->covered, d7__frame_begin(v->covered) + 1, &there, &entry, &body, err);
+        if (rc != 0 || !there)
+            return rc;
+        if (take_index(r, &entry, body, false) != 0)
+            return d7__reader_no_memory(r, err);
+        v->covered = entry.next;
+        v->last_entry = entry.offset;
+    }
+}
+
+/* Those that begin before `end`. */
+static int take_islands(d7_reader *r, uint64_t end, d7_error *err) {
+    d7__progress *v = &r->progress;
+    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
+    for (uint64_t hop = (v->covered + step - 1) / step * step; hop < end; hop += step) {
+        bool there;
+        d7__entry entry;
+        d7__cursor body;
+        if (hop < v->covered)
+            continue;
+        r->source.window_bytes = HOP_WINDOW_BYTES;
+        uint64_t to = end - hop < step ? end : hop + step;
+        int rc = find_index(r, hop, to, &there, &entry, &body, err);
+        if (rc == 0 && there)
+            rc = take_island(r, &entry, body, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int d7__reader_continue(d7_reader *r, uint64_t end, d7_error *err) {
     size_t window = r->source.window_bytes;
-    int rc = take_early(&v, err);
+    int rc = 0;
+    if (!r->options.full && !r->framing.unframed)
+        rc = take_islands(r, end < r->source.size ? end : r->source.size, err);
+    if (rc == 0 && !r->options.quick)
+        rc = scan(r, r->progress.covered, end, err);
     if (rc == 0)
-        rc = take_islands(&v, err);
-    if (rc == 0 && !quick)
-        rc = scan(&v, v.covered, UINT64_MAX, err);
-    if (rc == 0)
-        report_leftover(&v);
+        report_leftover(r);
     r->source.window_bytes = window;
     return rc;
+}
+
+int d7__reader_recover(d7_reader *r, d7_error *err) {
+    r->progress = (d7__progress){.covered = r->data_start};
+    r->n_solid = 0;
+    int rc = r->options.full || r->framing.unframed ? 0 : take_early(r, err);
+    return rc != 0 ? rc : d7__reader_continue(r, UINT64_MAX, err);
 }

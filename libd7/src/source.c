@@ -31,15 +31,29 @@ int d7__source_measure(d7__source *s, d7_error *err) {
 }
 
 void d7__source_close(d7__source *s) {
-    if (s->file)
+    if (s->file && !s->borrowed)
         s->io->close(s->io->ctx, s->file);
     s->file = NULL;
     if (s->alloc) {
-        d7__release(s->alloc, s->path);
+        if (!s->borrowed)
+            d7__release(s->alloc, s->path);
         d7__release(s->alloc, s->window.data);
     }
     s->path = NULL;
     s->window = (d7__buffer){0};
+}
+
+void d7__source_borrow(d7__source *s, const d7__source *from) {
+    *s = (d7__source){.io = from->io,
+                      .alloc = from->alloc,
+                      .file = from->file,
+                      .path = from->path,
+                      .borrowed = true,
+                      .window_bytes = from->window_bytes};
+}
+
+void d7__source_forget(d7__source *s) {
+    s->window.n = 0;
 }
 
 /* Appends to the window until it holds `need` bytes; up to `want` if the system gives them at once. */

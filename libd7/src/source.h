@@ -10,6 +10,7 @@ typedef struct d7__source {
     const d7_alloc *alloc;
     void *file;
     char *path;          /* for errors */
+    bool borrowed;       /* file and path are another's */
     uint64_t size;       /* of the file when it was measured; nothing past it is read */
     size_t window_bytes; /* read at a time, at least */
     uint64_t start;      /* of the window */
@@ -21,6 +22,12 @@ typedef struct d7__source {
  * it. Returns 0; D7_ERR_NOTFOUND; D7_ERR_IO; D7_ERR_NOMEM. */
 int d7__source_open(d7__source *s, const char *path, const d7_io *io, const d7_alloc *alloc, d7_error *err);
 void d7__source_close(d7__source *s);
+
+/* The same file and path, which stay the other's, through a window of its own. */
+void d7__source_borrow(d7__source *s, const d7__source *from);
+
+/* Forgets what was read: the file may be another by now. */
+void d7__source_forget(d7__source *s);
 
 /* Takes the file's present size. Returns 0; D7_ERR_IO. */
 int d7__source_measure(d7__source *s, d7_error *err);

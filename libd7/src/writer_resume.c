@@ -35,7 +35,7 @@ static int check_header(const d7_reader *r, const d7_tail_slot *slot, const char
 static int learn(d7_reader *r, const d7_tail_slot *slot, const char *path, d7_error *err) {
     int rc = check_header(r, slot, path, err);
     if (rc == 0)
-        rc = d7__reader_recover(r, false, err);
+        rc = d7__reader_recover(r, err);
     if (rc == 0 && d7_reader_n_damages(r) > 0)
         rc = d7__fail(err, D7_ERR_CORRUPT, 0, r->problems.items[0].offset, "%s: it is damaged: %s", path,
                       r->problems.items[0].text);
@@ -218,7 +218,7 @@ int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slo
     const d7_writer_options *o = options ? options : &defaults;
     if (!slot)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a slot is needed");
-    d7_reader_options reading = {.io = o->io, .alloc = o->alloc};
+    d7_reader_options reading = {.io = o->io, .alloc = o->alloc, .pages_only = true};
     d7_reader *r;
     int rc = d7__reader_open_header(&r, path, &reading, err);
     if (rc != 0)

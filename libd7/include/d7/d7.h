@@ -479,6 +479,7 @@ D7_API const char *d7_problem_text(d7_problem_code code);
 typedef struct d7_reader_options {
     bool recover; /* do not trust epilogue and global index: islands and scan, as for an unclosed file */
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
+    bool full;    /* recover, and do not trust the islands either: the whole file is scanned */
     const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
     unsigned lanes; /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor;
                        at most D7_READER_LANES_MAX count. What is read, and what is said about damage, does not depend

@@ -176,7 +176,7 @@ int recording_recover(recording *r, d7_tail_recovery *recovery, d7_error *err) {
 
 void recording_check_holds(recording *r, const d7_tail_slot *slot, uint64_t batch) {
     d7_reader *reader;
-    d7_reader_options options = {.io = disk_io(r->disk)};
+    d7_reader_options options = {.io = disk_io(r->disk), .pages_only = true};
     assert_int_equal(d7_reader_open(&reader, recording_path, &options, NULL), 0);
     assert_int_equal(d7_reader_n_damages(reader), 0);
     assert_int_equal(slot->sequence, batch);

@@ -327,6 +327,22 @@ static void verify_now(fixture *f, uint64_t damages, uint64_t notes) {
              (int)s.style_notes);
 }
 
+/* A global index with a page of no dataset: who wrote that? */
+static void impossible_indexes_are_not_trusted(void **state) {
+    fixture *f = *state;
+    uint16_t *v = testing_noise(3, 8);
+    builder b;
+    build_start(&b, one, 1, 512, 16);
+    build_page(&b, 0, D7_UINT16, v, 8);
+    build_page(&b, 7, D7_UINT16, v, 8);
+    build_epilogue(&b, build_index(&b, 0, 2, NULL), true);
+    end_and_open(&b, f);
+    assert_true(has_problem(f, D7_PROBLEM_UNKNOWN_DATASET));
+    assert_true(has_problem(f, D7_PROBLEM_BAD_EPILOGUE));
+    assert_int_equal(items(f, 0), 8);
+    free(v);
+}
+
 static void islands_are_verified(void **state) {
     fixture *f = *state;
     testing_write(&f->io, N, TURN, 4, 4096, true);
@@ -421,6 +437,7 @@ int main(void) {
         TEST(shrinking_is_an_error),
         TEST(uneven_pages_are_counted),
         TEST(damage_is_told_once_and_read_around),
+        TEST(impossible_indexes_are_not_trusted),
         TEST(islands_are_verified),
         TEST(many_datasets),
         TEST(long_work_can_be_stopped),

@@ -13,6 +13,7 @@ static const command *const commands[] = {
     &command_image,
     &command_decay,
     &command_rate,
+    &command_export,
     &command_import,
 };
 

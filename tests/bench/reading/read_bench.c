@@ -1,6 +1,7 @@
 /* How fast whole columns are read through the public API.
  *
  *   read_bench write OUT REPEAT COLUMN...         columns x.u16, time.u64, channel.u8, that many times over, into a file
+ *                                                 (datasets are named so, or as NAME=COLUMN says)
  *   read_bench read FILE THREADS                  all datasets side by side, by d7_columns_next()
  *   read_bench read-one-by-one FILE THREADS       each dataset in pieces of 16 M items, by d7_reader_read()
  *
@@ -65,7 +66,10 @@ static void write_file(const char *out, int repeat, char **paths, int n) {
     d7_writer_options_init(&options);
     options.overwrite = true;
     for (int i = 0; i < n; i++) {
-        columns[i] = load(paths[i]);
+        char *equals = strchr(paths[i], '=');
+        columns[i] = load(equals ? equals + 1 : paths[i]);
+        if (equals)
+            *equals = '\0';
         datasets[i] = (d7_dataset){.name = paths[i], .type = columns[i].type};
     }
     if (d7_writer_create(&w, out, datasets, (size_t)n, &options, &err) != 0)

@@ -249,6 +249,8 @@ int d7__reader_learn(d7_reader *r, d7_error *err) {
         rc = d7__reader_map_pages(r, err);
     if (rc == 0)
         rc = d7__tail_accept(r, err);
+    r->seen_bytes = r->source.size;
+    r->seen_held = r->held;
     return rc != 0 ? rc : d7__mark_set(r, err);
 }
 

@@ -43,7 +43,7 @@ typedef struct d7__progress {
 
 /* The bytes by which a file that was cut and written anew is told from one that grew. */
 typedef struct d7__mark {
-    uint64_t at;
+    uint64_t entry, at; /* where the entry begins and ends */
     uint32_t crc;
 } d7__mark;
 
@@ -78,7 +78,10 @@ struct d7_reader {
     d7__solid *solid; /* [n_solid] rising */
     size_t n_solid, cap_solid;
     d7__mark mark;
-    bool replaced; /* another file lies at the path */
+    bool replaced;       /* another file lies at the path */
+    uint64_t seen_bytes; /* the file's length, */
+    bool seen_held;      /* and whether a writer held it, when all that it holds was learned last */
+    unsigned changes;    /* D7_CHANGE_ bits that are still to be told */
     d7__reader_tail tail;
 
     d7__reader_dataset *datasets; /* [header.n_datasets] */

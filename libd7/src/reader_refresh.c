@@ -6,7 +6,8 @@
  *      yes: islands and scan from where the last look ended -> the new pages' lengths -> has it been closed?
  *
  * The mark is a checksum of how the last whole entry begins and of the bytes before its end: whoever cuts the file
- * before that place and writes on puts other bytes there. Nothing is changed before all has been read. */
+ * before that place and writes on puts other bytes there. What is known is always consistent, also when a refresh fails
+ * on its way: pages whose lengths are not known yet are forgotten again. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,8 +28,7 @@ static int sum_bytes(d7_reader *r, uint64_t from, uint64_t to, uint32_t *crc, d7
     return rc;
 }
 
-static int mark_sum(d7_reader *r, uint32_t *ret_crc, d7_error *err) {
-    uint64_t end = r->progress.covered, entry = r->progress.last_entry;
+static int mark_sum(d7_reader *r, uint64_t entry, uint64_t end, uint32_t *ret_crc, d7_error *err) {
     uint64_t head_end = end - entry < MARK_HEAD_BYTES ? end : entry + MARK_HEAD_BYTES;
     size_t window = r->source.window_bytes;
     r->source.window_bytes = MARK_END_BYTES;
@@ -41,10 +41,10 @@ static int mark_sum(d7_reader *r, uint32_t *ret_crc, d7_error *err) {
 }
 
 int d7__mark_set(d7_reader *r, d7_error *err) {
-    uint32_t crc;
-    int rc = mark_sum(r, &crc, err);
+    d7__mark mark = {.entry = r->progress.last_entry, .at = r->progress.covered};
+    int rc = mark_sum(r, mark.entry, mark.at, &mark.crc, err);
     if (rc == 0)
-        r->mark = (d7__mark){.at = r->progress.covered, .crc = crc};
+        r->mark = mark;
     return rc;
 }
 
@@ -53,7 +53,7 @@ int d7__mark_check(d7_reader *r, bool *ret_holds, d7_error *err) {
     *ret_holds = false;
     if (r->source.size < r->mark.at)
         return 0;
-    int rc = mark_sum(r, &crc, err);
+    int rc = mark_sum(r, r->mark.entry, r->mark.at, &crc, err);
     *ret_holds = rc == 0 && crc == r->mark.crc;
     return rc;
 }
@@ -105,6 +105,7 @@ static bool attributes_differ(const d7__attributes *a, const d7__attributes *b) 
 /* The file is closed, as its global index and what is known agree. */
 static void take_close(closing *c, uint64_t index, uint64_t at) {
     d7_reader *r = c->r;
+    d7__problems_drop(&r->problems, D7_PROBLEM_NO_EPILOGUE);
     r->n_attribute_changes += attributes_differ(&r->attributes, &c->attributes);
     d7__attributes_free(&r->attributes);
     r->attributes = c->attributes;
@@ -146,8 +147,16 @@ static void drop_passing_problems(d7_reader *r) {
 
 /* Pages that begin before `end`, and how many items they have. */
 static int go_on(d7_reader *r, uint64_t end, d7_error *err) {
+    d7__progress before = r->progress;
     int rc = d7__reader_continue(r, end, err);
-    return rc != 0 || r->progress.stale ? rc : d7__reader_map_more(r, err);
+    if (rc == 0 && !r->progress.stale)
+        rc = d7__reader_map_more(r, err);
+    if (rc == 0)
+        return 0;
+    d7__map_unsettle(r);
+    r->n_solid = 0;
+    r->progress = before;
+    return rc;
 }
 
 static int grow(d7_reader *r, d7_error *err) {
@@ -176,6 +185,7 @@ static void become(d7_reader *r, d7_reader *again) {
     *r = *again;
     *again = old;
     r->replaced = again->replaced;
+    r->changes = again->changes;
     r->n_attribute_changes = again->n_attribute_changes + 1;
     r->source.borrowed = again->source.borrowed;
     again->source.borrowed = true;
@@ -199,17 +209,6 @@ static int read_anew(d7_reader *r, d7_error *err) {
 
 /* ---- refreshing ---- */
 
-/* What a failure in the middle takes back. Problems and attributes that were met are true anyway. */
-typedef struct before {
-    uint64_t size;
-    bool held;
-    d7__progress progress;
-    size_t n_solid;
-    d7__solid last_solid;
-    d7_state state;
-    uint64_t items, attribute_changes;
-} before;
-
 static uint64_t all_items(const d7_reader *r) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < r->header.n_datasets; i++)
@@ -217,54 +216,38 @@ static uint64_t all_items(const d7_reader *r) {
     return n;
 }
 
-static before remember(const d7_reader *r) {
-    before b = {.size = r->source.size,
-                .held = r->held,
-                .progress = r->progress,
-                .n_solid = r->n_solid,
-                .state = r->state,
-                .items = all_items(r),
-                .attribute_changes = r->n_attribute_changes};
-    if (r->n_solid)
-        b.last_solid = r->solid[r->n_solid - 1];
-    return b;
-}
-
-static void take_back(d7_reader *r, const before *b) {
-    r->source.size = b->size;
-    r->held = b->held;
-    r->progress = b->progress;
-    r->n_solid = b->n_solid;
-    if (r->n_solid)
-        r->solid[r->n_solid - 1] = b->last_solid;
-    d7__map_unsettle(r);
-    d7__source_forget(&r->source);
-}
-
-/* Returns whether the file was read anew in *ret_cut. */
-static int look_again(d7_reader *r, const before *b, bool *ret_cut, d7_error *err) {
+/* Does the file still hold what was read of it? If not it is read anew. */
+static int look_for_cut(d7_reader *r, bool *ret_cut, d7_error *err) {
+    uint64_t size = r->source.size;
     bool holds;
     d7__source_forget(&r->source);
     int rc = d7__reader_measure(r, err);
     if (rc == 0)
         rc = d7__mark_check(r, &holds, err);
-    if (rc != 0)
-        return rc;
-    bool same = r->source.size == b->size;
-    *ret_cut = !holds || (r->state == D7_STATE_CLOSED && !same);
-    if (!*ret_cut && r->state == D7_STATE_OPEN && (!same || r->held != b->held)) {
-        rc = grow(r, err);
-        *ret_cut = rc == 0 && r->progress.stale;
+    if (rc == 0 && (!holds || (r->state == D7_STATE_CLOSED && r->source.size != r->seen_bytes))) {
+        rc = read_anew(r, err);
+        *ret_cut = rc == 0;
     }
     if (rc != 0)
-        return rc;
-    if (*ret_cut)
-        return read_anew(r, err);
-    rc = d7__tail_accept(r, err);
+        r->source.size = size;
+    return rc;
+}
+
+static int look_for_more(d7_reader *r, bool *ret_cut, d7_error *err) {
+    int rc = 0;
+    if (r->state == D7_STATE_OPEN && (r->source.size != r->seen_bytes || r->held != r->seen_held)) {
+        rc = grow(r, err);
+        if (rc == 0 && r->progress.stale) {
+            rc = read_anew(r, err);
+            *ret_cut = rc == 0;
+        }
+    }
+    if (rc == 0)
+        rc = d7__tail_accept(r, err);
     return rc != 0 ? rc : d7__mark_set(r, err);
 }
 
-/* Another file at the path is told once, also when it is changed back and forth. */
+/* Another file at the path is told when it comes. */
 static bool is_replaced(d7_reader *r) {
     bool same = true, was = r->replaced;
     int rc = r->io.same ? r->io.same(r->io.ctx, r->source.file, r->source.path, &same) : 0;
@@ -273,21 +256,26 @@ static bool is_replaced(d7_reader *r) {
 }
 
 int d7_reader_refresh(d7_reader *r, unsigned *ret_changes, d7_error *err) {
-    before b = remember(r);
+    uint64_t items = all_items(r), changed = r->n_attribute_changes;
+    d7_state state = r->state;
     bool cut = false;
-    int rc = look_again(r, &b, &cut, err);
-    if (rc != 0) {
-        take_back(r, &b);
-        return rc;
-    }
-    unsigned changes = is_replaced(r) ? D7_CHANGE_REPLACED : 0;
-    if (all_items(r) > b.items || r->n_attribute_changes != b.attribute_changes)
-        changes |= D7_CHANGE_GREW;
-    if (r->state == D7_STATE_CLOSED && b.state == D7_STATE_OPEN)
-        changes |= D7_CHANGE_CLOSED;
+    int rc = look_for_cut(r, &cut, err);
+    if (rc == 0 && !cut)
+        rc = look_for_more(r, &cut, err);
+    if (all_items(r) > items || r->n_attribute_changes != changed)
+        r->changes |= D7_CHANGE_GREW;
+    if (r->state == D7_STATE_CLOSED && state == D7_STATE_OPEN)
+        r->changes |= D7_CHANGE_CLOSED;
     if (cut)
-        changes |= D7_CHANGE_CUT;
+        r->changes |= D7_CHANGE_CUT;
+    if (rc != 0)
+        return rc;
+    if (is_replaced(r))
+        r->changes |= D7_CHANGE_REPLACED;
+    r->seen_bytes = r->source.size;
+    r->seen_held = r->held;
     if (ret_changes)
-        *ret_changes = changes;
+        *ret_changes = r->changes;
+    r->changes = 0;
     return 0;
 }

@@ -538,7 +538,7 @@ enum d7_change {
  *  ret_changes bits of d7_change; may be NULL. REPLACED is told once
  *  Returns  0; D7_ERR_TRUNCATED (it shrinks at this moment: try again); D7_ERR_CORRUPT, D7_ERR_LIMIT,
  *           D7_ERR_UNSUPPORTED (after a cut, its header cannot be read); D7_ERR_NOMEM; D7_ERR_IO. After a
- *           failure the reader is as it was, and the next refresh finds what this one did not
+ *           failure the reader holds what it held or more, and the next refresh finds, and tells, the rest
  */
 D7_API D7_MUST_USE int d7_reader_refresh(d7_reader *r, unsigned *ret_changes, d7_error *err);
 

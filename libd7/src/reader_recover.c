@@ -277,6 +277,7 @@ typedef struct survey {
 
 static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     survey *s = ctx;
+    offset = d7__reader_page_begin(s->reader, offset);
     if (!s->has_pages || offset < s->first_page)
         s->first_page = offset;
     s->has_pages = true;
@@ -319,8 +320,10 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
     d7__progress *v = &r->progress;
     for (bool there = true; there;) {
         survey s = look_at(r, entry, body);
-        uint64_t listed_from = s.sound && s.has_pages ? s.first_page : entry->offset;
-        uint64_t hole_end = listed_from < entry->offset ? listed_from : entry->offset;
+        /* One that lists pages of before the last island is a part of a global index: what is since then may be in
+         * another part. */
+        bool island = s.sound && s.has_pages && s.first_page >= v->covered;
+        uint64_t hole_end = island && s.first_page < entry->offset ? s.first_page : entry->offset;
         bool hole = hole_end > d7__frame_begin(v->covered);
         int rc = hole && !r->options.quick ? scan_hole(r, hole_end, entry, &body, err) : 0;
         if (rc != 0)

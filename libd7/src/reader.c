@@ -49,6 +49,10 @@ bool d7__reader_page_is_possible(d7_reader *r, uint64_t dataset_id, uint64_t off
     return false;
 }
 
+uint64_t d7__reader_page_begin(const d7_reader *r, uint64_t offset) {
+    return r->framing.unframed ? offset : d7__frame_begin(offset);
+}
+
 /* Do whole entries that were found fill this place? */
 static bool is_solid(const d7_reader *r, uint64_t offset) {
     size_t low = 0, high = r->n_solid;
@@ -97,6 +101,7 @@ static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     t->seen.has_pages = true;
     if (t->skip_pages)
         return 0;
+    offset = d7__reader_page_begin(t->reader, offset);
     if (d7__reader_page_is_possible(t->reader, dataset_id, offset))
         return take_listed(t->reader, (uint32_t)dataset_id, offset);
     t->seen.impossible = true;

@@ -127,6 +127,9 @@ int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n);
 /* Is there a dataset of that id? If not, the page at `offset` is a problem. */
 bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset);
 
+/* Where a page begins that an index lists there: one that points at a spare byte means what follows that. */
+uint64_t d7__reader_page_begin(const d7_reader *r, uint64_t offset);
+
 /* Can a page of that dataset be there? If not, it is a problem. */
 bool d7__reader_page_is_possible(d7_reader *r, uint64_t dataset_id, uint64_t offset);
 

@@ -11,6 +11,7 @@
 
 #include "codec.h"
 #include "error.h"
+#include "unframed.h"
 
 /* ---- where items are ---- */
 
@@ -96,7 +97,8 @@ int d7__page_count_entry(d7_reader *r, uint32_t ds, size_t page, const d7__entry
     d7_error reason;
     if (d7_page_count(type, entry->data, entry->bytes, &id, ret_n, &reason) != 0)
         return damaged_page(r, ds, page, reason.text, err);
-    if (*ret_n > D7_PAGE_BYTES_MAX / d7_type_size(type))
+    size_t most = r->framing.unframed ? D7__UNFRAMED_PAGE_MAX : D7_PAGE_BYTES_MAX;
+    if (*ret_n > most / d7_type_size(type))
         return damaged_page(r, ds, page, "it holds more items than the largest page", err);
     return check_page_id(r, ds, page, id, err);
 }

@@ -70,6 +70,7 @@ typedef struct closing {
 
 static int closing_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     closing *c = ctx;
+    offset = d7__reader_page_begin(c->r, offset);
     if (dataset_id >= c->r->header.n_datasets || !d7__map_has(&c->r->datasets[dataset_id], offset))
         c->differs = true;
     else

@@ -4,8 +4,8 @@
 
 #include "framing.h"
 
-/* An entry is a message of up to 64 MiB there: that writer gives each dataset a single page. */
-enum { D7__UNFRAMED_ENTRY_MAX = 64 * 1024 * 1024 };
+/* That writer gives each dataset a single page, so an entry may have up to 64 MiB there, and its values twice that. */
+enum { D7__UNFRAMED_ENTRY_MAX = 64 * 1024 * 1024, D7__UNFRAMED_PAGE_MAX = 2 * D7__UNFRAMED_ENTRY_MAX };
 
 /* As d7__entry_at() and d7__entry_next(). What follows damage cannot be found: FOUND_BAD's `next` is the end of
  * the file. */

@@ -1,7 +1,6 @@
 #include "cli/output.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,6 +47,24 @@ static uint64_t load_unsigned(const void *value, size_t item_bytes) {
     }
 }
 
+/* By hand: files hold many numbers. */
+static size_t format_integer(char *text, size_t cap, bool negative, uint64_t magnitude) {
+    char digits[21];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + magnitude % 10);
+    while ((magnitude /= 10) > 0);
+    if (negative)
+        digits[--at] = '-';
+    size_t n = sizeof digits - at;
+    if (cap > 0) {
+        size_t kept = n < cap ? n : cap - 1;
+        memcpy(text, digits + at, kept);
+        text[kept] = 0;
+    }
+    return n;
+}
+
 size_t cli_format_number(char *text, size_t cap, char kind, size_t item_bytes, const void *value) {
     if (kind == 'f' && item_bytes == 4) {
         float f;
@@ -63,9 +80,10 @@ size_t cli_format_number(char *text, size_t cap, char kind, size_t item_bytes, c
     if (kind == 'b')
         return (size_t)snprintf(text, cap, "%s", u ? "true" : "false");
     if (kind == 'u')
-        return (size_t)snprintf(text, cap, "%" PRIu64, u);
+        return format_integer(text, cap, false, u);
     unsigned shift = 64 - 8 * (unsigned)item_bytes;
-    return (size_t)snprintf(text, cap, "%" PRId64, (int64_t)(u << shift) >> shift);
+    int64_t i = (int64_t)(u << shift) >> shift;
+    return format_integer(text, cap, i < 0, i < 0 ? 0 - (uint64_t)i : (uint64_t)i);
 }
 
 int cli_write_lines(FILE *out, char kind, size_t item_bytes, const void *values, size_t n) {

@@ -17,14 +17,16 @@ typedef struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 } command;
 
-extern const command command_cat, command_decay, command_export, command_image, command_import, command_info, command_rate, command_repair, command_verify;
+extern const command command_cat, command_copy, command_decay, command_export, command_image,
+    command_import, command_info, command_merge, command_rate, command_repair, command_split,
+    command_verify;
 
 /* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not
  * usable, after saying why. */
 typedef bool take_option(void *ctx, int option, const char *argument);
 
 /* Reads options (see getopt_long(3)); --help is known to all, and an option whose
- * value is a letter has that as its short form. Then there must be n_arguments arguments, which
+ * value is a letter has that as its short form. Then there must be n_arguments arguments (-n: at least n), which
  * begin at argv[optind]. Returns -1 to go on, else the exit code. */
 int command_options(const command *self, int argc, char **argv, const struct option *options,
                     take_option *take, void *ctx, int n_arguments);

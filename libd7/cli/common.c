@@ -51,7 +51,7 @@ int command_options(const command *self, int argc, char **argv, const struct opt
             return CLI_USAGE;
         }
     }
-    if (argc - optind == n_arguments)
+    if (argc - optind == n_arguments || (n_arguments < 0 && argc - optind >= -n_arguments))
         return -1;
     fputs(self->help, stderr);
     return CLI_USAGE;

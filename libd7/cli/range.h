@@ -26,6 +26,10 @@ d7_group range_group(const d7_reader *r);
 int range_resolve(const command *self, d7_reader *r, const char *path, const range_end *from,
                   const range_end *to, uint64_t *ret_from, uint64_t *ret_to);
 
+/* The same for the columns of a group of the caller's choice. */
+int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group, const range_end *from,
+                     const range_end *to, uint64_t *ret_from, uint64_t *ret_to);
+
 /* What --help says about both options, in commands that take them. */
 #define RANGE_HELP                                                                                           \
     "  --from A     the first item (10000), or the time since the start (12.5s; ps, ns, us, ms, s, min, "    \

@@ -1,0 +1,295 @@
+#include "transfer_input.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "cli/output.h"
+#include "transfer_records.h"
+
+static const d7_executor *executor_of(transfer_input *in, cli_pool *pool) {
+    in->executor = (d7_executor){.ctx = pool, .submit = cli_pool_submit, .wait = cli_pool_wait};
+    return pool ? &in->executor : NULL;
+}
+
+/* ---- sets ---- */
+
+static column_set set_of(const char *name) {
+    d7_group group = d7_group_of(name);
+    return d7_role_of(name) == D7_ROLE_MS ? SET_MS
+           : group == D7_GROUP_PHOTONS    ? SET_PHOTONS
+           : group == D7_GROUP_TAGS       ? SET_TAGS
+                                          : SET_OWN;
+}
+
+/* Datasets of no group, all of one length, are rows too. */
+static void join_equal(transfer_input *in) {
+    d7_dataset_info info;
+    uint64_t items = UINT64_MAX;
+    for (uint32_t i = 0; i < in->n_datasets; i++) {
+        if (in->sets[i] == SET_MS || d7_reader_dataset(in->reader, i, &info) != 0)
+            return;
+        if (items != UINT64_MAX && items != info.items)
+            return;
+        items = info.items;
+    }
+    for (uint32_t i = 0; i < in->n_datasets; i++)
+        in->sets[i] = SET_PHOTONS;
+}
+
+static int sort_datasets(transfer_input *in) {
+    d7_dataset_info info;
+    in->n_datasets = (uint32_t)d7_reader_n_datasets(in->reader);
+    in->ms = D7_NO_DATASET;
+    in->sets = calloc(in->n_datasets + 1u, sizeof *in->sets);
+    if (!in->sets)
+        return command_fail(in->self, "out of memory");
+    for (uint32_t i = 0; i < in->n_datasets && d7_reader_dataset(in->reader, i, &info) == 0; i++) {
+        in->sets[i] = set_of(info.name);
+        in->grouped |= in->sets[i] == SET_PHOTONS || in->sets[i] == SET_TAGS;
+        if (in->sets[i] != SET_MS)
+            continue;
+        if (info.type != D7_UINT64 && info.type != D7_INT64)
+            return command_fail(in->self,
+                                "%s: dataset %s is of type %s, not uint64: its milliseconds cannot be told",
+                                in->path, info.name, d7_type_name(info.type));
+        in->ms = i;
+    }
+    if (!in->grouped)
+        join_equal(in);
+    return 0;
+}
+
+int input_open(transfer_input *ret, const command *self, const char *path, const input_options *options) {
+    d7_error err;
+    d7_reader_options o;
+    *ret = (transfer_input){.self = self, .path = path, .skip_damaged = options->skip_damaged};
+    d7_reader_options_init(&o);
+    o.unframed = options->unframed;
+    o.executor = executor_of(ret, options->pool);
+    if (d7_reader_open(&ret->reader, path, &o, &err) != 0) {
+        ret->reader = NULL;
+        return command_fail(self, "%s", err.text);
+    }
+    ret->trimmed = d7_reader_state(ret->reader) != D7_STATE_CLOSED || ret->skip_damaged;
+    int code = sort_datasets(ret);
+    if (code != 0)
+        input_close(ret);
+    return code;
+}
+
+void input_close(transfer_input *in) {
+    d7_reader_free(in->reader);
+    free(in->sets);
+    in->reader = NULL;
+    in->sets = NULL;
+}
+
+/* ---- damage ---- */
+
+int input_fail(const transfer_input *in, const d7_error *err) {
+    if (err->code != D7_ERR_CORRUPT)
+        return command_fail(in->self, "%s", err->text);
+    command_fail(in->self,
+                 "%s; --skip-damaged leaves such items out, d7 repair makes a whole file of what is good",
+                 err->text);
+    return CLI_PROBLEMS;
+}
+
+/* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
+static bool hides_pages(d7_problem_code code) {
+    return code == D7_PROBLEM_BAD_FRAME || code == D7_PROBLEM_BAD_ENTRY || code == D7_PROBLEM_MISSING_PAGE ||
+           code == D7_PROBLEM_UNLISTED_PAGE;
+}
+
+/* Does it keep what is wanted from being moved? Damaged pages in the middle are met on the way. */
+static bool stops(const transfer_input *in, const d7_problem *p, const bool *wanted, bool to_end) {
+    if (p->severity != D7_DAMAGE)
+        return false;
+    if (p->code == D7_PROBLEM_BAD_PAGE)
+        return p->n_items == 0 && p->dataset_id < in->n_datasets && wanted[p->dataset_id] && to_end &&
+               (!in->skip_damaged || p->dataset_id == in->ms);
+    return hides_pages(p->code) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
+}
+
+int input_judge(const transfer_input *in, const bool *wanted, bool to_end) {
+    int code = 0;
+    bool hidden = false;
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++) {
+        if (p.severity == D7_DAMAGE)
+            print_problem(stderr, in->path, &p, in->reader);
+        hidden |= p.severity == D7_DAMAGE && hides_pages(p.code);
+        if (stops(in, &p, wanted, to_end))
+            code = CLI_PROBLEMS;
+    }
+    if (hidden)
+        command_fail(in->self,
+                     "%s: pages may be missing, so that columns would not belong together; d7 repair makes a "
+                     "whole file of what is good",
+                     in->path);
+    else if (code != 0)
+        command_fail(in->self,
+                     "%s: items are damaged; --skip-damaged leaves such items out (milliseconds only as a "
+                     "whole, by --exclude)",
+                     in->path);
+    return code;
+}
+
+/* ---- lengths ---- */
+
+static uint64_t all_items(const transfer_input *in, uint32_t dataset_id) {
+    d7_dataset_info info;
+    return d7_reader_dataset(in->reader, dataset_id, &info) == 0 ? info.items : 0;
+}
+
+bool input_has(const transfer_input *in, column_set set) {
+    for (uint32_t i = 0; i < in->n_datasets; i++)
+        if (in->sets[i] == set)
+            return true;
+    return false;
+}
+
+/* A column without items is not in use, unless its page is damaged, or may not have been written yet in a file that is
+ * not closed. */
+static bool in_use(const transfer_input *in, uint32_t dataset_id, uint64_t longest) {
+    d7_dataset_info info;
+    if (d7_reader_dataset(in->reader, dataset_id, &info) != 0)
+        return false;
+    bool open = d7_reader_state(in->reader) != D7_STATE_CLOSED;
+    return info.items || info.pages ||
+           (open && longest <= d7_items_per_page(info.type, d7_reader_bytes_per_page(in->reader)));
+}
+
+uint64_t input_rows(const transfer_input *in, column_set set) {
+    uint64_t shortest = UINT64_MAX, longest = 0;
+    for (uint32_t i = 0; i < in->n_datasets; i++)
+        if (in->sets[i] == set && all_items(in, i) > longest)
+            longest = all_items(in, i);
+    for (uint32_t i = 0; i < in->n_datasets; i++)
+        if (in->sets[i] == set && in_use(in, i, longest) && all_items(in, i) < shortest)
+            shortest = all_items(in, i);
+    return shortest == UINT64_MAX ? 0 : shortest;
+}
+
+/* Milliseconds that begin before the last photon that counts is over. */
+static uint64_t ms_within(const transfer_input *in) {
+    uint64_t low = 0, high = all_items(in, in->ms), rows = input_rows(in, SET_PHOTONS);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2, first;
+        if (d7_reader_read(in->reader, in->ms, middle, 1, &first, NULL) == 0 && first > rows)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+uint64_t input_items(const transfer_input *in, uint32_t dataset_id) {
+    column_set set = in->sets[dataset_id];
+    if (in->trimmed && (set == SET_PHOTONS || set == SET_TAGS) && all_items(in, dataset_id))
+        return input_rows(in, set);
+    if (in->trimmed && set == SET_MS && input_has(in, SET_PHOTONS))
+        return ms_within(in);
+    return all_items(in, dataset_id);
+}
+
+int input_ms_bounds(const transfer_input *in, uint64_t row, uint64_t *ret_first, uint64_t *ret_end) {
+    d7_error err;
+    uint64_t ms, first = 0;
+    int rc = d7_reader_ms_of_photon(in->reader, row, &ms, &err);
+    if (rc == D7_ERR_NOTFOUND) {
+        *ret_first = *ret_end = 0;
+        return 0;
+    }
+    if (rc == D7_ERR_ARG) { /* past the last photon: nothing of the milliseconds is */
+        *ret_first = *ret_end = all_items(in, in->ms);
+        return 0;
+    }
+    if (rc == 0)
+        rc = d7_reader_read(in->reader, in->ms, ms, 1, &first, &err);
+    if (rc != 0)
+        return input_fail(in, &err);
+    *ret_first = ms;
+    *ret_end = first < row ? ms + 1 : ms;
+    return 0;
+}
+
+/* ---- attributes ---- */
+
+static bool writable(const d7_attribute *a) {
+    return a->key_bytes && strlen(a->key) == a->key_bytes && strlen(a->value) == a->value_bytes &&
+           common_utf8_valid(a->key, a->key_bytes) && common_utf8_valid(a->value, a->value_bytes);
+}
+
+int input_attributes(const transfer_input *in, attribute_list *list) {
+    d7_attribute a;
+    for (size_t i = 0; d7_reader_attribute(in->reader, i, &a) == 0; i++) {
+        if (writable(&a)) {
+            if (!attribute_put(list, NULL, a.key, a.value))
+                return command_fail(in->self, "out of memory");
+            continue;
+        }
+        command_fail(in->self, "%s: attribute %zu is no valid text%s", in->path, i,
+                     in->skip_damaged ? "; it is left out" : "; --skip-damaged leaves it out");
+        if (!in->skip_damaged)
+            return CLI_PROBLEMS;
+    }
+    return 0;
+}
+
+/* ---- cuts ---- */
+
+transfer_cut cut_of_all(void) {
+    transfer_cut cut = {.own = true};
+    for (unsigned i = 0; i < N_SETS; i++)
+        cut.to[i] = UINT64_MAX;
+    return cut;
+}
+
+item_range cut_range(const transfer_input *in, const transfer_cut *cut, uint32_t dataset_id) {
+    column_set set = in->sets[dataset_id];
+    uint64_t items = input_items(in, dataset_id);
+    if (set == SET_OWN && in->grouped)
+        return (item_range){0, cut->own ? items : 0};
+    if (set == SET_OWN)
+        set = SET_PHOTONS;
+    uint64_t to = cut->to[set] < items ? cut->to[set] : items;
+    return (item_range){cut->from[set] < to ? cut->from[set] : to, to};
+}
+
+typedef struct cut_map {
+    const transfer_input *in;
+    const transfer_cut *cut;
+} cut_map;
+
+/* A record before an item goes with it; one at the end of the file with the end. */
+static bool map_record(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
+    const cut_map *map = ctx;
+    column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
+    uint64_t from = map->cut->from[set], to = map->cut->to[set], end = input_rows(map->in, set);
+    bool last = to >= end;
+    if (item < from || (item >= to && !last))
+        return false;
+    *ret_item = item - from;
+    return true;
+}
+
+bool cut_records(const transfer_input *in, const transfer_cut *cut, attribute_list *list) {
+    cut_map map = {in, cut};
+    return records_map(list, input_has(in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS, map_record, &map);
+}
+
+void input_tell_trimmed(const transfer_input *in, const bool *wanted) {
+    d7_dataset_info info;
+    for (uint32_t i = 0; in->trimmed && i < in->n_datasets; i++) {
+        bool rows = in->sets[i] == SET_PHOTONS || in->sets[i] == SET_TAGS;
+        if (!wanted[i] || !rows || d7_reader_dataset(in->reader, i, &info) != 0 ||
+            info.items == input_items(in, i))
+            continue;
+        command_fail(in->self,
+                     "%s: the last %" PRIu64 " items of %s are left out: other columns do not have them",
+                     in->path, info.items - input_items(in, i), info.name);
+    }
+}

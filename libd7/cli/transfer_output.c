@@ -1,0 +1,81 @@
+#include "transfer_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A file that a live writer holds is not replaced: what it records from then on would have no name. */
+static bool is_held(const char *path) {
+    const d7_io *io = d7_io_system();
+    void *file;
+    bool held = false;
+    if (io->open(io->ctx, path, D7_IO_READ, 0, &file) != 0)
+        return false;
+    if (io->held(io->ctx, file, &held) != 0)
+        held = false;
+    io->close(io->ctx, file);
+    return held;
+}
+
+/* Errors of the library name the temporary file until the writer knows its final name. */
+static int fail_to_create(const transfer_output *out, const d7_error *err) {
+    size_t n = strlen(out->result.temporary);
+    bool named = strncmp(err->text, out->result.temporary, n) == 0;
+    return command_fail(out->self, "%s%s", named ? out->result.path : "", named ? err->text + n : err->text);
+}
+
+static int create(transfer_output *out, const output_options *o) {
+    d7_error err;
+    d7_writer_options options;
+    d7_writer_options_init(&options);
+    options.index_step = d7_reader_index_step(o->like);
+    options.bytes_per_page = d7_reader_bytes_per_page(o->like);
+    options.like = o->like;
+    options.executor = o->executor;
+    options.n_attributes = o->attributes->n;
+    d7_attribute *attributes = attribute_array(o->attributes);
+    if (!attributes)
+        return command_fail(out->self, "out of memory");
+    options.attributes = attributes;
+    int rc =
+        d7_writer_create(&out->writer, out->result.temporary, o->datasets, o->n_datasets, &options, &err);
+    free(attributes);
+    if (rc != 0)
+        return fail_to_create(out, &err);
+    return d7_writer_renamed(out->writer, out->result.path, &err) != 0
+               ? command_fail(out->self, "%s", err.text)
+               : 0;
+}
+
+int output_begin(transfer_output *ret, const command *self, const output_options *options) {
+    transfer_output out = {.self = self};
+    if (options->overwrite && is_held(options->path))
+        return command_fail(self, "%s: a writer holds this file; it is not replaced", options->path);
+    int code = result_begin(self, options->path, options->overwrite, &out.result);
+    if (code == 0)
+        code = create(&out, options);
+    if (code != 0)
+        output_drop(&out);
+    else
+        *ret = out;
+    return code;
+}
+
+int output_end(transfer_output *out, uint64_t *ret_bytes) {
+    d7_error err;
+    int code = command_stopped                           ? command_stopped_code(out->self)
+               : d7_writer_close(out->writer, &err) != 0 ? command_fail(out->self, "%s", err.text)
+                                                         : 0;
+    *ret_bytes = d7_writer_written_bytes(out->writer);
+    d7_writer_free(out->writer);
+    out->writer = NULL;
+    if (code == 0)
+        code = result_commit(&out->result);
+    output_drop(out);
+    return code;
+}
+
+void output_drop(transfer_output *out) {
+    d7_writer_free(out->writer);
+    out->writer = NULL;
+    result_drop(&out->result);
+}

@@ -1,0 +1,238 @@
+#include "transfer_part.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output.h"
+
+/* ---- plan ---- */
+
+int plan_begin(transfer_plan *ret, const transfer_input *in, const bool *wanted) {
+    transfer_plan plan = {.datasets = calloc(in->n_datasets + 1u, sizeof *plan.datasets),
+                          .sets = calloc(in->n_datasets + 1u, sizeof *plan.sets),
+                          .ids = calloc(in->n_datasets + 1u, sizeof *plan.ids),
+                          .ranges = calloc(in->n_datasets + 1u, sizeof *plan.ranges)};
+    if (!plan.datasets || !plan.sets || !plan.ids || !plan.ranges) {
+        plan_free(&plan);
+        return command_fail(in->self, "out of memory");
+    }
+    d7_dataset_info info;
+    for (uint32_t i = 0; i < in->n_datasets && d7_reader_dataset(in->reader, i, &info) == 0; i++) {
+        if (!wanted[i])
+            continue;
+        plan.datasets[plan.n] = (d7_dataset){.name = info.name, .type = info.type};
+        plan.sets[plan.n] = in->sets[i];
+        plan.ids[plan.n++] = i;
+    }
+    *ret = plan;
+    return 0;
+}
+
+uint64_t plan_cut(transfer_plan *plan, const transfer_input *in, const transfer_cut *cut) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        plan->ranges[i] = cut_range(in, cut, plan->ids[i]);
+        bytes += (plan->ranges[i].to - plan->ranges[i].from) * d7_type_size(plan->datasets[i].type);
+    }
+    return bytes;
+}
+
+void plan_free(transfer_plan *plan) {
+    free(plan->datasets);
+    free(plan->sets);
+    free(plan->ids);
+    free(plan->ranges);
+    *plan = (transfer_plan){0};
+}
+
+/* ---- attributes ---- */
+
+/* Rows of a set that were left out before a row, and what that row is in the file. */
+static uint64_t less_skipped(const transfer_part *part, column_set set, uint64_t row) {
+    uint64_t out = row;
+    for (size_t i = 0; i < part->n_skipped; i++) {
+        const skipped_rows *s = &part->skipped[i];
+        if (s->set == set && s->first < row)
+            out -= s->n < row - s->first ? s->n : row - s->first;
+    }
+    return out;
+}
+
+/* ctx: a part. Records are cut already: their items count from the beginning of the cut. */
+static bool map_skipped(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
+    const transfer_part *part = ctx;
+    column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
+    *ret_item = less_skipped(part, set, item + part->cut.from[set]) - part->cut.from[set];
+    return true;
+}
+
+static bool add_gaps(const transfer_part *part, attribute_list *list) {
+    bool good = true;
+    for (size_t i = 0; i < part->n_skipped && good; i++) {
+        const skipped_rows *s = &part->skipped[i];
+        uint64_t item = less_skipped(part, s->set, s->first) - part->cut.from[s->set];
+        if (s->set != SET_OWN)
+            good = records_add_gap(list, s->set == SET_TAGS ? D7_GROUP_TAGS : D7_GROUP_PHOTONS, item, s->n,
+                                   "damaged pages left out");
+    }
+    return good;
+}
+
+/* The attributes of the file that is made. */
+static int part_attributes(transfer_part *part, attribute_list *list) {
+    int code = input_attributes(part->in, list);
+    if (code != 0)
+        return code;
+    d7_group usual = input_has(part->in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS;
+    bool good = cut_records(part->in, &part->cut, list) && records_map(list, usual, map_skipped, part) &&
+                add_gaps(part, list) && (!part->is_cut || records_begin_cut(list, &part->place));
+    return good ? 0 : command_fail(part->self, "out of memory");
+}
+
+/* Takes out what may change until the end is known: the first record, and all after it, since their order counts. */
+static void keep_certain(attribute_list *list) {
+    const attribute_node *node = list->first;
+    while (node && !record_has_item(node->key))
+        node = node->next;
+    while (node) {
+        const attribute_node *next = node->next;
+        attribute_remove(list, attribute_find(list, node->key));
+        node = next;
+    }
+}
+
+/* Sets what the file does not say yet. */
+static int set_rest(const transfer_part *part, d7_writer *w, const attribute_list *early,
+                    const attribute_list *all) {
+    d7_error err;
+    for (const attribute_node *node = all->first; node; node = node->next) {
+        const char *value = attribute_value(early, node->key);
+        if (value && strcmp(value, node->value) == 0)
+            continue;
+        if (d7_writer_set_attribute(w, node->key, node->value, &err) != 0)
+            return command_fail(part->self, "%s", err.text);
+    }
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static int move(transfer_part *part, d7_writer *w) {
+    mover m;
+    int code = mover_begin(&m, part->self, w, part->plan->datasets, part->plan->sets, part->plan->n,
+                           d7_reader_bytes_per_page(part->in->reader), part->bar);
+    if (code != 0)
+        return code;
+    m.done_bytes = part->done_bytes;
+    move_source source = {.in = part->in,
+                          .ids = part->plan->ids,
+                          .ranges = part->plan->ranges,
+                          .first_row = part->cut.from[SET_PHOTONS],
+                          .last = true,
+                          .max_bytes = part->max_bytes};
+    code = mover_move(&m, &source);
+    part->done_bytes = m.done_bytes;
+    part->end_row = source.end_row;
+    part->skipped = source.skipped;
+    part->n_skipped = source.n_skipped;
+    mover_free(&m);
+    return code;
+}
+
+/* A part with a limit ends where the limit said. Returns 0, or an exit code when not even one page fits. */
+static int end_at(transfer_part *part) {
+    column_set set = input_has(part->in, SET_PHOTONS) ? SET_PHOTONS : SET_TAGS;
+    if (part->max_bytes == 0 || part->end_row >= input_rows(part->in, set))
+        return 0;
+    if (part->end_row == part->cut.from[set])
+        return command_fail(part->self,
+                            "%s: %" PRIu64
+                            " bytes do not hold a page of each dataset and the attributes; a part must "
+                            "be larger",
+                            part->path, part->max_bytes);
+    part->cut.to[set] = part->end_row;
+    return 0;
+}
+
+static int fill(transfer_part *part, transfer_output *out, const attribute_list *early) {
+    attribute_list all = {0};
+    int code = move(part, out->writer);
+    if (code == 0)
+        code = end_at(part);
+    if (code == 0)
+        code = part_attributes(part, &all);
+    if (code == 0)
+        code = set_rest(part, out->writer, early, &all);
+    attribute_free(&all);
+    return code;
+}
+
+static int make(transfer_part *part, attribute_list *early) {
+    int code = part_attributes(part, early);
+    if (code != 0)
+        return code;
+    if (part->max_bytes)
+        keep_certain(early);
+    transfer_output out;
+    output_options o = {.path = part->path,
+                        .overwrite = part->overwrite,
+                        .like = part->in->reader,
+                        .datasets = part->plan->datasets,
+                        .n_datasets = part->plan->n,
+                        .attributes = early,
+                        .executor = part->in->executor.ctx ? &part->in->executor : NULL};
+    code = output_begin(&out, part->self, &o);
+    if (code != 0)
+        return code;
+    code = fill(part, &out, early);
+    if (code == 0)
+        code = output_end(&out, &part->file_bytes);
+    else
+        output_drop(&out);
+    return code;
+}
+
+int part_make(transfer_part *part) {
+    attribute_list early = {0};
+    part_free(part);
+    plan_cut(part->plan, part->in, &part->cut);
+    int code = make(part, &early);
+    attribute_free(&early);
+    return code;
+}
+
+void part_free(transfer_part *part) {
+    free(part->skipped);
+    part->skipped = NULL;
+    part->n_skipped = 0;
+}
+
+/* ---- what was left out ---- */
+
+static const char *skipped_name(const transfer_part *part, const skipped_rows *s) {
+    d7_dataset_info info;
+    return s->set == SET_TAGS                                               ? "tags"
+           : s->set == SET_PHOTONS && part->in->grouped                     ? "photons"
+           : d7_reader_dataset(part->in->reader, s->dataset_id, &info) == 0 ? info.name
+                                                                            : "items";
+}
+
+void part_tell_skipped(const transfer_part *part) {
+    for (size_t i = 0; i < part->n_skipped; i++) {
+        const skipped_rows *s = &part->skipped[i];
+        command_fail(part->self, "%s: left out, because of a damaged page: %s %" PRIu64 " to %" PRIu64,
+                     part->in->path, skipped_name(part, s), s->first, s->first + s->n - 1);
+    }
+}
+
+void part_print_skipped(const transfer_part *part) {
+    printf("[");
+    for (size_t i = 0; i < part->n_skipped; i++) {
+        const skipped_rows *s = &part->skipped[i];
+        printf("%s{\"what\": ", i ? ", " : "");
+        cli_write_json_string(stdout, skipped_name(part, s));
+        printf(", \"first\": %" PRIu64 ", \"items\": %" PRIu64 "}", s->first, s->n);
+    }
+    printf("]");
+}

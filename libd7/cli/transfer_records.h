@@ -1,0 +1,51 @@
+/* Attributes that speak of items or of a file's place in a recording: photond.gap.N and photond.marker.N (JSON with an
+ * "item"), photond.part, photond.first_photon, photond.first_ms, photond.first_tag. What becomes of them when a file is cut
+ * or parts are put together. */
+#ifndef D7_CLI_TRANSFER_RECORDS_H
+#define D7_CLI_TRANSFER_RECORDS_H
+
+#include "attribute_list.h"
+
+/* Where an item of the source is in the result. Returns false when it is not in it. */
+typedef bool record_map(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item);
+
+/* Is this a numbered record with an item (gap, marker)? */
+bool record_has_item(const char *key);
+
+/* The item of a record's JSON text and the group that it counts in (`usual` where the text does not say). Returns false for
+ * text that is no such record: it is kept as it is. */
+bool record_item(const char *json, d7_group usual, d7_group *ret_group, uint64_t *ret_item);
+
+/* The same text with another item, in new memory; NULL: out of memory. */
+char *record_with_item(const char *json, uint64_t item);
+
+/* Gives the records their new items and takes out those that are outside. Returns false when memory runs out. */
+bool records_map(attribute_list *list, d7_group usual, record_map *map, void *ctx);
+
+/* A new gap record with the next free number. Returns false when memory runs out. */
+bool records_add_gap(attribute_list *list, d7_group group, uint64_t item, uint64_t count, const char *cause);
+
+/* Where a cut begins. */
+typedef struct record_place {
+    bool has_part, has_photons, has_ms, has_tags;
+    uint64_t part, photon, ms, tag; /* added to what the attributes say already */
+} record_place;
+
+/* Sets photond.part, .first_photon, .first_ms and .first_tag, and lists in photond.cut which of them are new, so that
+ * records_end_cut() can undo it. Returns false when memory runs out. */
+bool records_begin_cut(attribute_list *list, const record_place *place);
+
+/* Takes away what records_begin_cut() added, when all of it is 0: the cut began where the file did. Returns false when
+ * memory runs out. */
+bool records_end_cut(attribute_list *list);
+
+/* A number among the attributes. Returns false where there is none. */
+bool records_number(const attribute_list *list, const char *key, uint64_t *ret);
+
+/* Adds the attributes of a later part, whose records have their new items already. Keys that are new come where the part has
+ * them, records go on with their numbers where both count from 0, and of others that differ the first value stays and
+ * differs(ctx, key) is called. Returns false when memory runs out. */
+bool records_merge(attribute_list *list, attribute_list *part, void (*differs)(void *ctx, const char *key),
+                   void *ctx);
+
+#endif

@@ -1,24 +1,27 @@
 /* d7 verify: a file against the rules of the format. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "commands.h"
+#include "result.h"
 
 typedef struct verify_job {
     const char *path;
     const d7_reader *names;
-    bool json, strict;
+    bool json, strict, write_checksums;
     const char *separator;
 } verify_job;
 
-enum { OPTION_JSON = 256, OPTION_STRICT };
+enum { OPTION_JSON = 256, OPTION_STRICT, OPTION_WRITE_CHECKSUMS };
 
 static bool verify_option(void *ctx, int option, const char *argument) {
     verify_job *job = ctx;
     (void)argument;
     job->json |= option == OPTION_JSON;
     job->strict |= option == OPTION_STRICT;
+    job->write_checksums |= option == OPTION_WRITE_CHECKSUMS;
     return true;
 }
 
@@ -39,10 +42,15 @@ static const char *state_name(const d7_verify_summary *s) {
 
 static void print_summary_json(const d7_verify_summary *s, bool good) {
     printf("\n  ],\n  \"state\": \"%s\",\n  \"held\": %s,\n  \"bytes\": %" PRIu64 ",\n  \"entries\": %" PRIu64
-           ",\n  \"pages\": %" PRIu64 ",\n  \"damages\": %" PRIu64 ",\n  \"data_notes\": %" PRIu64
-           ",\n  \"style_notes\": %" PRIu64 ",\n  \"good\": %s\n}\n",
-           state_name(s), s->held ? "true" : "false", s->file_bytes, s->entries, s->pages, s->damages,
-           s->data_notes, s->style_notes, good ? "true" : "false");
+           ",\n  \"pages\": %" PRIu64,
+           state_name(s), s->held ? "true" : "false", s->file_bytes, s->entries, s->pages);
+    if (s->has_checksums)
+        printf(",\n  \"checked_entries\": %" PRIu64, s->checked_entries);
+    else
+        printf(",\n  \"checked_entries\": null");
+    printf(",\n  \"damages\": %" PRIu64 ",\n  \"data_notes\": %" PRIu64 ",\n  \"style_notes\": %" PRIu64
+           ",\n  \"good\": %s\n}\n",
+           s->damages, s->data_notes, s->style_notes, good ? "true" : "false");
 }
 
 static void print_summary_text(const verify_job *job, const d7_verify_summary *s) {
@@ -50,13 +58,37 @@ static void print_summary_text(const verify_job *job, const d7_verify_summary *s
     const char *verdict = s->damages ? "damaged" : notes ? "no damage, but see the notes" : "clean";
     printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, verdict, state_name(s),
            s->held ? " (being written)" : "", s->pages, s->entries);
+    if (s->has_checksums)
+        printf(", checksums that agree: %" PRIu64, s->checked_entries);
     if (s->damages || notes)
         printf(", damages: %" PRIu64 ", data notes: %" PRIu64 ", style notes: %" PRIu64, s->damages,
                s->data_notes, s->style_notes);
     printf("\n");
 }
 
-static int verify_reader(const command *self, verify_job *job, d7_reader *r) {
+/* Under another name first, so that what is there stays until the new one is whole. */
+static int write_checksums(const command *self, const verify_job *job, d7_reader *r) {
+    result_file result;
+    cli_progress bar;
+    d7_error err;
+    char *path = NULL;
+    if (asprintf(&path, "%s%s", job->path, D7_CHECKSUMS_SUFFIX) < 0)
+        return command_fail(self, "out of memory");
+    int code = result_begin(self, path, true, &result);
+    free(path);
+    if (code != 0)
+        return code;
+    cli_progress_start(&bar, "summing", "B", 0);
+    if (d7_reader_write_checksums(r, result.temporary, command_progress, &bar, &err) != 0)
+        code = err.code == D7_ERR_CANCELLED ? command_stopped_code(self) : command_fail(self, "%s", err.text);
+    cli_progress_end(&bar, bar.total);
+    if (code == 0)
+        code = result_commit(&result);
+    result_drop(&result);
+    return code;
+}
+
+static int verify_reader(const command *self, verify_job *job, d7_reader *r, d7_verify_summary *ret_summary) {
     d7_error err;
     d7_verify_summary summary;
     cli_progress bar;
@@ -77,12 +109,14 @@ static int verify_reader(const command *self, verify_job *job, d7_reader *r) {
         print_summary_json(&summary, good);
     else
         print_summary_text(job, &summary);
+    *ret_summary = summary;
     return good ? CLI_OK : CLI_PROBLEMS;
 }
 
 static int verify_run(const command *self, int argc, char **argv) {
     static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
                                             {"strict", no_argument, NULL, OPTION_STRICT},
+                                            {"write-checksums", no_argument, NULL, OPTION_WRITE_CHECKSUMS},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     verify_job job = {0};
@@ -94,7 +128,13 @@ static int verify_run(const command *self, int argc, char **argv) {
     d7_reader *r;
     if (d7_reader_open(&r, job.path, NULL, &err) != 0)
         return command_fail(self, "%s", err.text);
-    code = verify_reader(self, &job, r);
+    d7_verify_summary summary = {0};
+    code = verify_reader(self, &job, r, &summary);
+    if (job.write_checksums && code != CLI_USAGE) {
+        int written = summary.damages ? command_fail(self, "%s: damaged: no checksums are written", job.path)
+                                      : write_checksums(self, &job, r);
+        code = summary.damages || written == CLI_OK ? code : written;
+    }
     d7_reader_free(r);
     return code;
 }
@@ -103,7 +143,7 @@ const command command_verify = {
     .name = "verify",
     .summary = "hold a whole file against the rules of the format",
     .help =
-        "usage: d7 verify FILE [--strict] [--json]\n\n"
+        "usage: d7 verify FILE [--strict] [--json] [--write-checksums]\n\n"
         "Reads a whole .photons file and prints a line for everything in it that is not as it should be:\n"
         "class, code, byte, dataset, items, reason. The classes:\n\n"
         "  damage   data is lost, or the file breaks the format\n"
@@ -111,15 +151,19 @@ const command command_verify = {
         "  style    written otherwise than it should be; nothing is lost, but some readers may mind\n"
         "  notice   a writer is at work on the file; no problem\n\n"
         "The codes are in d7(1). The last line says how the file is.\n\n"
-        "  --strict  data and style count as problems too\n"
-        "  --json    one JSON object instead\n"
-        "  --help    this text\n\n"
+        "  --strict           data and style count as problems too\n"
+        "  --json             one JSON object instead\n"
+        "  --write-checksums  then, of a file without damage, write FILE.crc: the checksum of every page, "
+        "which later\n"
+        "                     runs compare\n"
+        "  --help             this text\n\n"
         "Exit status: 0 no damage (also a file that is open and whole, or being written), 1 damaged, or cut "
         "short\n"
         "and not held by a writer, or, with --strict, a problem of any class; 2 usage, or the file cannot be "
         "read.\n\n"
         "Examples:\n"
         "  d7 verify run.photons\n"
+        "  d7 verify --write-checksums run.photons && rsync run.photons* archive:\n"
         "  for f in *.photons; do d7 verify --strict \"$f\" > /dev/null || echo \"$f\"; done\n",
     .run = verify_run,
 };

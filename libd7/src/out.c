@@ -22,12 +22,16 @@ int d7__out_reserve(d7__out *o, size_t n_entries, size_t bytes) {
         o->pending.n -= o->taken;
         o->taken = 0;
     }
+    if (o->sums && d7__sums_reserve(o->sums, n_entries) != 0)
+        return D7_ERR_NOMEM;
     return d7__buffer_reserve(o->alloc, &o->pending, d7__frame_bound(bytes) + n_entries * each);
 }
 
 uint64_t d7__out_entry(d7__out *o, const uint8_t *entry, size_t bytes) {
     uint64_t at = d7__out_framed(o);
     o->pending.n += d7__frame(at, entry, bytes, o->pending.data + o->pending.n);
+    if (o->sums)
+        d7__sums_add(o->sums, d7__frame_begin(at), entry, bytes);
     return d7__frame_begin(at);
 }
 
@@ -58,5 +62,7 @@ int d7__out_flush(d7__out *o, d7_error *err) {
         o->written += (uint64_t)n;
     }
     o->pending.n = o->taken = 0;
+    if (o->sums)
+        d7__sums_flush(o->sums, false);
     return 0;
 }

@@ -5,16 +5,17 @@
 #ifndef D7_SRC_OUT_H
 #define D7_SRC_OUT_H
 
-#include "alloc.h"
+#include "checksums.h"
 
 typedef struct d7__out {
     const d7_io *io;
     const d7_alloc *alloc;
     void *file;
-    const char *path;   /* for errors */
-    d7__buffer pending; /* framed, not yet taken */
-    size_t taken;       /* bytes at the front of `pending` that were taken already */
-    uint64_t written;   /* length of the file as the system has it */
+    const char *path;      /* for errors */
+    d7__sums_writer *sums; /* NULL: none are kept */
+    d7__buffer pending;    /* framed, not yet taken */
+    size_t taken;          /* bytes at the front of `pending` that were taken already */
+    uint64_t written;      /* length of the file as the system has it */
 } d7__out;
 
 /* Length of the file when all is written: the position of the next byte. */

@@ -20,11 +20,16 @@ void d7_tail_options_init(d7_tail_options *options) {
 
 static int watched_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
     d7_tail *t = ctx;
-    return t->io.open(t->io.ctx, path, flags, mode, ret_file);
+    int rc = t->io.open(t->io.ctx, path, flags, mode, ret_file);
+    if (rc == 0 && (flags & D7_IO_WRITE) && !t->watched_file)
+        t->watched_file = *ret_file;
+    return rc;
 }
 
 static int watched_close(void *ctx, void *file) {
     d7_tail *t = ctx;
+    if (file == t->watched_file)
+        t->watched_file = NULL;
     return t->io.close(t->io.ctx, file);
 }
 
@@ -36,6 +41,8 @@ static int64_t watched_pread(void *ctx, void *file, void *buffer, size_t bytes, 
 static int64_t watched_pwrite(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset) {
     d7_tail *t = ctx;
     int64_t n = t->io.pwrite(t->io.ctx, file, data, bytes, offset);
+    if (file != t->watched_file)
+        return n;
     if (n > 0 && offset == t->book.position)
         d7__tail_book_wrote(&t->book, data, (size_t)n);
     else if (n > 0)
@@ -55,7 +62,7 @@ static int watched_size(void *ctx, void *file, uint64_t *ret_bytes) {
 
 static int watched_truncate(void *ctx, void *file, uint64_t bytes) {
     d7_tail *t = ctx;
-    t->misplaced |= bytes != t->book.position;
+    t->misplaced |= file == t->watched_file && bytes != t->book.position;
     return t->io.truncate(t->io.ctx, file, bytes);
 }
 

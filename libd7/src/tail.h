@@ -8,8 +8,9 @@
 #include "tail_file.h"
 
 struct d7_tail {
-    d7_io io;      /* the caller's */
-    d7_io watched; /* the same, for the file's writer; ctx is this tail */
+    d7_io io;           /* the caller's */
+    d7_io watched;      /* the same, for the file's writer; ctx is this tail */
+    void *watched_file; /* the writer's: what it writes beside (checksums) does not count */
     d7_alloc alloc;
     char *path;
     d7__tail_file file;

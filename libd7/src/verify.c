@@ -86,10 +86,9 @@ static void check_epilogue(d7__verifier *v, uint64_t offset, uint64_t next) {
                           "the file goes on after its epilogue");
 }
 
-static int check_entry(d7__verifier *v, const d7__entry *entry, d7_error *err) {
+static int check_kind(d7__verifier *v, const d7__entry *entry, d7_error *err) {
     d7__kind kind = D7__KIND_NONE;
     d7__cursor body;
-    v->sum.entries++;
     if (!d7__entry_kind(entry->data, entry->bytes, &kind, &body))
         kind = D7__KIND_NONE;
     v->index_last = kind == D7__KIND_INDEX;
@@ -110,6 +109,15 @@ static int check_entry(d7__verifier *v, const d7__entry *entry, d7_error *err) {
                           "the entry is no message of this format");
         return 0;
     }
+}
+
+static int check_entry(d7__verifier *v, const d7__entry *entry, d7_error *err) {
+    v->sum.entries++;
+    v->place = (d7_problem){.offset = entry->offset, .dataset_id = D7_NO_DATASET};
+    int rc = d7__verify_sum(v, entry, err);
+    if (rc == 0)
+        rc = check_kind(v, entry, err);
+    return rc != 0 ? rc : d7__verify_sum_place(v, err);
 }
 
 /* ---- what lies between entries ---- */
@@ -210,7 +218,7 @@ static int check_end(d7__verifier *v, d7_error *err) {
     d7__verify_last_island(v);
     if (rc == 0 && v->r->state == D7_STATE_CLOSED)
         rc = check_closed(v, err);
-    return rc;
+    return rc != 0 ? rc : d7__verify_sums_end(v, err);
 }
 
 static void tell_what_opening_found(d7_reader *r, d7_problem_fn *on_problem, void *ctx) {
@@ -228,6 +236,8 @@ static int verify(d7__verifier *v, d7_progress_fn *progress, void *progress_ctx,
     check_narrow_readers(v);
     int rc = check_names(v, err);
     if (rc == 0)
+        rc = d7__verify_sums_begin(v, err);
+    if (rc == 0)
         rc = scan(v, progress, progress_ctx, err);
     return rc != 0 ? rc : check_end(v, err);
 }
@@ -240,6 +250,7 @@ static void verifier_free(d7__verifier *v) {
     d7__release(alloc, v->unlisted);
     d7__release(alloc, v->island.listed);
     d7__attributes_free(&v->attributes);
+    d7__verify_sums_free(v);
 }
 
 int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx, d7_progress_fn *progress,

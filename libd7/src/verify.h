@@ -3,6 +3,7 @@
 #ifndef D7_SRC_VERIFY_H
 #define D7_SRC_VERIFY_H
 
+#include "checksums.h"
 #include "reader.h"
 
 /* What can be wrong with a page that is whole. */
@@ -40,6 +41,20 @@ typedef struct d7__island {
     size_t n_listed, cap_listed;
 } d7__island;
 
+/* How the checksums beside the file fit it. */
+typedef struct d7__sum_check {
+    bool there;
+    d7__sums_reader reader;
+    d7__sum next;
+    bool has_next;
+    bool differs;       /* the entry at hand */
+    d7_problem *differ; /* [n_kept] of those that do */
+    size_t n_kept, cap_differ;
+    uint64_t n_differ;
+    uint64_t n_absent, first_absent;       /* records without such an entry */
+    uint64_t n_uncovered, first_uncovered; /* entries without a record */
+} d7__sum_check;
+
 typedef struct d7__verifier {
     d7_reader *r;
     d7_verify_summary sum;
@@ -54,6 +69,8 @@ typedef struct d7__verifier {
     d7__island island;
     d7__column *columns;       /* [n_datasets] */
     d7__attributes attributes; /* of islands, to be found again in the global index */
+    d7__sum_check sums;
+    d7_problem place; /* where the entry at hand is, and of which items */
 } d7__verifier;
 
 void d7__verify_report(d7__verifier *v, d7_problem_code code, uint64_t offset, uint32_t ds, const char *text);
@@ -95,5 +112,19 @@ void d7__verify_values(d7__verifier *v, uint32_t ds, size_t page, uint64_t first
 
 /* At the end of a closed file: lengths of columns, and where milliseconds point to. Returns 0; as d7_reader_read(). */
 int d7__verify_columns(d7__verifier *v, d7_error *err);
+
+/* ---- checksums ---- */
+
+/* Looks for them beside the file, and at the header's. Returns 0; D7_ERR_NOMEM; as d7__entry_at(). */
+int d7__verify_sums_begin(d7__verifier *v, d7_error *err);
+
+/* Compares an entry while its bytes are there; then, when v->place is known, remembers that they differ. Return 0;
+ * D7_ERR_NOMEM. */
+int d7__verify_sum(d7__verifier *v, const d7__entry *entry, d7_error *err);
+int d7__verify_sum_place(d7__verifier *v, d7_error *err);
+
+/* At the end of the file. Returns 0; D7_ERR_NOMEM. */
+int d7__verify_sums_end(d7__verifier *v, d7_error *err);
+void d7__verify_sums_free(d7__verifier *v);
 
 #endif

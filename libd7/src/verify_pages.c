@@ -136,9 +136,13 @@ static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry 
     int rc = d7__reader_check_page(r, ds, page, entry, err);
     if (rc != 0)
         return rc;
+    v->place.dataset_id = ds;
+    v->place.first_item = c->items;
+    v->place.n_items = r->page_items;
     c->unknown_end = r->datasets[ds].damaged && r->datasets[ds].damaged[page];
     if (c->unknown_end) {
-        c->items += r->datasets[ds].items_per_page;
+        v->place.n_items = r->datasets[ds].items_per_page;
+        c->items += v->place.n_items;
         return 0;
     }
     d7_problem where = {.offset = offset, .first_item = c->items, .n_items = r->page_items};
@@ -174,6 +178,7 @@ int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id
     const d7__reader_dataset *d = &v->r->datasets[ds];
     d7__column *c = &v->columns[ds];
     uint64_t offset = entry->offset;
+    v->place.dataset_id = ds;
     if (!d7__map_has(d, offset)) {
         d7__verify_report(v, D7_PROBLEM_UNLISTED_PAGE, offset, ds, "no index lists this page");
         return 0;

@@ -67,6 +67,16 @@ int d7__writer_drain(d7_writer *w, d7_error *err) {
     return rc;
 }
 
+static int rename_sums(d7_writer *w, d7_error *err) {
+    char *path = d7__tail_path(&w->alloc, w->path, D7_CHECKSUMS_SUFFIX);
+    if (!path)
+        return d7__writer_no_memory(w, err);
+    d7__release(&w->alloc, w->sums.path);
+    w->sums.path = path;
+    w->sums.file.path = path;
+    return 0;
+}
+
 int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err) {
     if (!path || !*path)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: a path is needed", w->path);
@@ -78,7 +88,7 @@ int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err) {
     d7__release(&w->alloc, w->path);
     w->path = copy;
     w->out.path = copy;
-    return 0;
+    return w->out.sums ? rename_sums(w, err) : 0;
 }
 
 /* ---- attributes ---- */
@@ -161,6 +171,7 @@ void d7_writer_free(d7_writer *w) {
     if (!w)
         return;
     d7_alloc alloc = w->alloc;
+    d7__sums_writer_free(&w->sums);
     if (w->out.file)
         w->io.close(w->io.ctx, w->out.file);
     for (size_t i = 0; i < w->n_datasets; i++)
@@ -181,7 +192,14 @@ void d7_writer_free(d7_writer *w) {
 /* ---- getters ---- */
 
 unsigned d7_writer_warnings(const d7_writer *w) {
-    return w->warnings;
+    return w->warnings | (w->sums.failure.code != 0 ? D7_WARN_CHECKSUMS : 0);
+}
+
+bool d7_writer_checksum_failure(const d7_writer *w, d7_error *ret_failure) {
+    if (w->sums.failure.code == 0)
+        return false;
+    *ret_failure = w->sums.failure;
+    return true;
 }
 
 uint64_t d7_writer_paged_items(const d7_writer *w, uint32_t dataset_id) {

@@ -37,6 +37,7 @@ struct d7_writer {
     bool has_executor;
     char *path;
     d7__out out;
+    d7__sums_writer sums; /* beside the file; alloc is NULL when none are kept */
     size_t buffer_bytes;
     unsigned warnings;
 
@@ -84,6 +85,9 @@ int d7__writer_keep_attribute(d7_writer *w, const d7_attribute *a, unsigned bits
  * D7_ERR_LIMIT; D7_ERR_NOMEM. */
 int d7__writer_prepare(d7_writer *w, const char *path, const d7_dataset *datasets, size_t n,
                        const d7_writer_options *o, d7_error *err);
+
+/* Gives the writer checksums to keep, in memory. Returns 0; D7_ERR_NOMEM. */
+int d7__writer_keep_sums(d7_writer *w, d7_error *err);
 
 /* Locks the open file. Returns 0; D7_ERR_LOCKED; D7_ERR_UNSUPPORTED. */
 int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err);

@@ -39,6 +39,8 @@ static int flush_and_sync(d7_writer *w, d7_error *err) {
 
 static int close_file(d7_writer *w, d7_error *err) {
     void *file = w->out.file;
+    if (w->out.sums)
+        d7__sums_finish(w->out.sums);
     w->out.file = NULL;
     int rc = w->io.close(w->io.ctx, file);
     if (rc == 0)

@@ -150,15 +150,41 @@ static int create_open(d7_writer *w, const d7_writer_options *o, bool *ret_made,
 }
 
 /* Before anything is in the file, so that nobody ever reads it who should not. */
-static int create_give(d7_writer *w, const d7_writer_options *o, d7_error *err) {
+static int create_give(const d7_writer *w, void *file, const char *path, uint32_t group, d7_error *err) {
     if (!w->io.set_group)
         return d7__fail(err, D7_ERR_UNSUPPORTED, 0, D7_NO_OFFSET,
-                        "%s: files of this kind have no group to set", w->path);
-    int rc = w->io.set_group(w->io.ctx, w->out.file, o->group);
+                        "%s: files of this kind have no group to set", path);
+    int rc = w->io.set_group(w->io.ctx, file, group);
     if (rc < 0)
-        return d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: cannot be given to group %" PRIu32, w->path,
-                        o->group);
+        return d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: cannot be given to group %" PRIu32, path,
+                        group);
     return 0;
+}
+
+int d7__writer_keep_sums(d7_writer *w, d7_error *err) {
+    char *path = d7__tail_path(&w->alloc, w->path, D7_CHECKSUMS_SUFFIX);
+    int rc = path ? d7__sums_writer_init(&w->sums, &w->io, &w->alloc, path) : D7_ERR_NOMEM;
+    d7__release(&w->alloc, path);
+    if (rc != 0)
+        return d7__writer_no_memory(w, err);
+    w->out.sums = &w->sums;
+    return 0;
+}
+
+/* Their file, as the caller wants the file itself. */
+static int create_sums(d7_writer *w, const d7_writer_options *o, bool made, d7_error *err) {
+    int rc = d7__sums_create(&w->sums, o->mode, err);
+    if (rc == 0 && made && o->has_group)
+        rc = create_give(w, w->sums.file.file, w->sums.path, o->group, err);
+    return rc;
+}
+
+/* Those of a file that is replaced are no longer true. */
+static void forget_old_sums(d7_writer *w) {
+    char *path = w->io.remove ? d7__tail_path(&w->alloc, w->path, D7_CHECKSUMS_SUFFIX) : NULL;
+    if (path)
+        w->io.remove(w->io.ctx, path);
+    d7__release(&w->alloc, path);
 }
 
 int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err) {
@@ -186,9 +212,15 @@ static int create_file(d7_writer *w, const d7_writer_options *o, d7_error *err) 
             rc = d7__fail(err, D7_ERR_IO, -cut, D7_NO_OFFSET, "%s: cannot be emptied", w->path);
     }
     if (rc == 0 && made && o->has_group)
-        rc = create_give(w, o, err);
+        rc = create_give(w, w->out.file, w->path, o->group, err);
+    if (rc == 0 && !made)
+        forget_old_sums(w);
+    if (rc == 0 && o->checksums)
+        rc = create_sums(w, o, made, err);
     if (rc == 0)
         rc = d7__writer_drain(w, err);
+    if (rc != 0 && rc != D7_ERR_LOCKED && w->io.remove && w->sums.file.file)
+        w->io.remove(w->io.ctx, w->sums.path);
     if (rc != 0 && rc != D7_ERR_LOCKED && made && w->io.remove)
         w->io.remove(w->io.ctx, w->path);
     return rc;
@@ -213,6 +245,8 @@ int d7_writer_create(d7_writer **ret_writer, const char *path, const d7_dataset 
         return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);
     w->alloc = alloc;
     rc = d7__writer_prepare(w, path, datasets, n, o, err);
+    if (rc == 0 && o->checksums)
+        rc = d7__writer_keep_sums(w, err);
     if (rc == 0)
         rc = create_frame_start(w, datasets, o->like, err);
     if (rc == 0)

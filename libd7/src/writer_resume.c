@@ -211,6 +211,16 @@ static int prepare(d7_writer *w, const d7_reader *r, const char *path, const d7_
     return rc;
 }
 
+/* Checksums go on from the slot's length, or at least say nothing that is no longer true. */
+static int resume_sums(d7_writer *w, d7_reader *r, const d7_writer_options *o, d7_error *err) {
+    if (!o->checksums) {
+        (void)!d7__sums_cut(&w->io, &w->alloc, w->path, w->out.written, NULL);
+        return 0;
+    }
+    int rc = d7__writer_keep_sums(w, err);
+    return rc != 0 ? rc : d7__sums_resume(&w->sums, w->path, &r->framing, w->out.written, o->mode, err);
+}
+
 int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slot *slot,
                      const d7_writer_options *options, d7_error *err) {
     d7_writer_options defaults;
@@ -237,6 +247,8 @@ int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slo
         rc = fill(w, r, slot, err);
     if (rc == 0)
         rc = open_file(w, o, err);
+    if (rc == 0)
+        rc = resume_sums(w, r, o, err);
     d7_reader_free(r);
     if (rc != 0) {
         d7_writer_free(w);

@@ -159,7 +159,8 @@ static int memio_held(void *ctx, void *file, bool *ret_held) {
 
 static int memio_remove(void *ctx, const char *path) {
     memio *m = ctx;
-    (void)path;
+    if (is_beside(path))
+        return -ENOENT;
     m->exists = false;
     m->n = 0;
     return 0;

@@ -251,6 +251,7 @@ typedef struct d7_writer_options {
                                        Needed only for the creation; default NULL */
     bool overwrite;                 /* replace an existing file; default false: D7_ERR_EXISTS */
     unsigned mode;                  /* permissions of a new file before the umask; default 0666 */
+    bool checksums;                 /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
     bool has_group;                 /* give a new file to `group`; a failure to do so fails the creation. */
     uint32_t group;                 /* Default false: the group that the system gives it */
     d7_locking locking;             /* default D7_LOCK_TRY */
@@ -297,12 +298,18 @@ enum d7_writer_warning {
     D7_WARN_UNGUARDED = 1,     /* the file system has no locks: nothing keeps a second writer away */
     D7_WARN_MANY_DATASETS = 2, /* ids of 128 and more: a widespread reader silently loses those datasets */
     D7_WARN_LONG_HEADER = 4,   /* the header is longer than a block: that reader cannot open the file */
+    D7_WARN_CHECKSUMS = 8,     /* those beside the file are not complete: see d7_writer_checksum_failure() */
 };
 
-/** What the user should be told once about this file: bits of d7_writer_warning. */
+/** What the user should be told once about this file: bits of d7_writer_warning. D7_WARN_CHECKSUMS comes up later than
+ * creation, the others do not. */
 D7_API unsigned d7_writer_warnings(const d7_writer *w);
 
-/** The file has been renamed by the caller: errors name it by this path from now on. For files that are made under
+/** Why the checksums beside the file end early; the file itself is fine. Any state.
+ *  Returns  false when they do not, or none were asked for; ret_failure is untouched then */
+D7_API bool d7_writer_checksum_failure(const d7_writer *w, d7_error *ret_failure);
+
+/** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name it by this path from now on. For files that are made under
  * another name than they get.
  *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM
  *  Thread   as all of the writer, and not beside d7_writer_sync_data()
@@ -430,6 +437,7 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(ISLAND_LIST, DAMAGE, "an index island does not list exactly the pages since the one before")           \
     X(BAD_ATTRIBUTE, DAMAGE, "an attribute is not valid UTF-8, or the global index lacks it")                \
     X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
+    X(CHECKSUM, DAMAGE, "an entry's bytes differ from those that were written")                              \
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
     X(RAGGED, DATA, "the columns of a group differ in length")                                               \
     X(VALUE_RANGE, DATA, "values that need more bits than PositionBits or TacBits say")                      \
@@ -443,6 +451,7 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(INDEX_FORM, STYLE, "an index lists its pages in an unusual order or form")                             \
     X(ZERO_GAP, STYLE, "zeros between two entries, or after the last")                                       \
     X(NARROW_READERS, STYLE, "the file is valid but beyond what some readers take")                          \
+    X(CHECKSUM_FILE, STYLE, "the file of checksums is torn, not kept up, damaged or another file's")         \
     X(BEING_WRITTEN, NOTICE, "a writer holds the file; its last entry is not whole yet")
 
 typedef enum d7_problem_code {
@@ -761,6 +770,8 @@ typedef struct d7_verify_summary {
     uint64_t entries;
     uint64_t pages;
     uint64_t damages, data_notes, style_notes; /* problems of each class; notices are not counted */
+    bool has_checksums;       /* NAME.photons.crc lies beside the file, and */
+    uint64_t checked_entries; /* so many entries agree with it */
 } d7_verify_summary;
 
 /** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,
@@ -768,7 +779,8 @@ typedef struct d7_verify_summary {
  * epilogue and its place, attributes (D7_DAMAGE, D7_STYLE); and against what recordings are (D7_DATA): /photons/x and y
  * within /photons/PositionBits and /photons/dt within /photons/TacBits, where those attributes are there; /photons/ms
  * not falling and, in a closed file, at most the number of photons; the columns of a group, in a closed file, of equal
- * length (datasets without any item aside). A file that is open and whole is without damage. Unknown fields are no problem.
+ * length (datasets without any item aside). Checksums beside the file (NAME.photons.crc) are compared: an entry that is where
+ * and as long as they say and has other bytes is damage, everything that is wrong with them alone is style. A file that is open and whole is without damage. Unknown fields are no problem.
  * Faults of consecutive pages of a dataset are one problem, with the items from the first to the last.
  *  r           opened without `recover` and `quick`
  *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are
@@ -885,6 +897,28 @@ D7_API D7_MUST_USE int d7_repair(const char *path, const char *out_path, const d
  */
 D7_API D7_MUST_USE int d7_repair_in_place(const char *path, const d7_repair_options *options,
                                           d7_repair_report *ret_report, d7_error *err);
+
+/* ---- Checksums ---- */
+
+/* Beside a file a writer can keep NAME.photons.crc (d7_writer_options.checksums): place, length and CRC-32C of every entry,
+ * by which d7_reader_verify() finds bytes that have changed since. The bytes are in docs/d7-checksums.md. The file itself
+ * is the same with and without, and counts most: once it is created, nothing that happens to the checksums makes a call
+ * of the writer fail. They are written after what they are of, kept in memory while the disk is full (16 bytes an entry),
+ * and given up after any other failure, or when the disk is still full at the close: D7_WARN_CHECKSUMS. They are synced when
+ * the file is closed; after a crash d7_writer_resume() with the same option makes up for those that are missing, and
+ * without it cuts them to what is still true. */
+
+#define D7_CHECKSUMS_SUFFIX ".crc"
+
+/** Writes the checksums of a file that has none, or not all. The pages are not looked into: verify first.
+ *  path      of the new file, an existing one is replaced; NULL: NAME.photons.crc beside
+ *  progress  NULL is allowed
+ *  Returns   0; D7_ERR_LOCKED: a writer holds the file; D7_ERR_CORRUPT: it is damaged; D7_ERR_CANCELLED; D7_ERR_TRUNCATED;
+ *            D7_ERR_NOSPACE; D7_ERR_NOMEM; D7_ERR_IO. On failure nothing is left at the path
+ *  Disk      synced; its name is the caller's to sync
+ */
+D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path, d7_progress_fn *progress,
+                                                 void *progress_ctx, d7_error *err);
 
 /* ---- The tail: what pages do not hold yet ---- */
 
@@ -1072,7 +1106,7 @@ D7_API D7_MUST_USE int d7_tail_create(d7_tail **ret_tail, const char *path, cons
                                       uint64_t first_sequence, const d7_tail_options *options, d7_error *err);
 
 /** The table through which the writer of the file (and nothing else) writes: does what the tail's own table
- * does, and keeps the checksums of what was written. Lives as long as the tail. */
+ * does, and keeps the checksums of what was written to the first file that is open for writing. Lives as long as the tail. */
 D7_API const d7_io *d7_tail_io(d7_tail *t);
 
 /** Writes a slot. What it says is there after a crash of the program; after a power cut it may be.

@@ -36,11 +36,13 @@ class Script:
     def flush(self):
         self.steps.append(("flush",))
 
-    def run(self, path, close=True, threads=None):
+    def run(self, path, close=True, threads=None, checksums=False):
         threads = self.threads if threads is None else threads
         lines = ["values %s.values" % path]
         lines += ["dataset %s %s" % (d7ref.TYPES[t], n) for n, t in self.datasets]
         lines += ["step %d" % self.step, "bytes %d" % self.page]
+        if checksums:
+            lines.append("checksums")
         if threads:
             lines.append("threads %d" % threads)
         lines += ["early %s %s" % (hexed(k), hexed(v)) for k, v in (self.early or {}).items()]

@@ -137,10 +137,61 @@ def classes_and_exit_codes(folder):
     assert got["good"] is True and got["data_notes"] == 4 and got["style_notes"] == got["damages"] == 0
     assert json.loads(d7("verify", path, "--json", "--strict", code=1))["good"] is False
     assert [p["severity"] for p in got["problems"]] == ["data"] * 4
-    assert set(got) == {"file", "problems", "state", "held", "bytes", "entries", "pages", "damages", "data_notes",
-                        "style_notes", "good"}
+    assert set(got) == {"file", "problems", "state", "held", "bytes", "entries", "pages", "checked_entries", "damages",
+                        "data_notes", "style_notes", "good"} and got["checked_entries"] is None
     got = json.loads(d7("verify", fixture("other_writer"), "--json", "--strict", code=1))
     assert got["style_notes"] == 3 and {p["severity"] for p in got["problems"]} == {"style", "data"}
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def sums_in(path):
+    """{offset: (length, checksum)}, read as docs/d7-checksums.md says."""
+    with open(path, "rb") as f:
+        data = f.read()
+    assert data[:8] == b"d7 sums\n" and struct.unpack_from("<II", data, 8) == (1, crc32c(data[:12]))
+    at, sums = 16, {}
+    while at < len(data):
+        n, crc, zero, own = struct.unpack_from("<IIII", data, at)
+        records = data[at + 16:at + 16 + 16 * n]
+        assert own == crc32c(data[at:at + 12]) and crc == crc32c(records) and zero == 0 and len(records) == 16 * n
+        sums.update((o, (length, c)) for o, length, c in struct.iter_unpack("<QII", records))
+        at += 16 + 16 * n
+    return sums
+
+
+def checksums(folder):
+    """Those that the writer keeps and those that are made later are the same, and what the document says."""
+    path = os.path.join(folder, "c.photons")
+    s = Script([("/x", 5), ("/b", 4)], index_step=1, early={"k": "v"})
+    s.append(0, [(i * 7919) % 4096 for i in range(20000)])
+    s.append(1, [i % 251 for i in range(100)])
+    data = s.run(path, checksums=True)
+    kept = sums_in(path + ".crc")
+    assert kept == {at: (len(e), crc32c(e)) for at, e in d7ref.entries(data)}
+    got = json.loads(d7("verify", path, "--json", "--strict"))
+    assert got["checked_entries"] == got["entries"] == len(kept)
+    os.unlink(path + ".crc")
+    assert b"checksums" not in d7("verify", path)
+    d7("verify", path, "--write-checksums")
+    assert sums_in(path + ".crc") == kept and sorted(os.listdir(folder)).count("c.photons.crc") == 1
+    assert b"checksums that agree: %d" % len(kept) in d7("verify", path)
+    at = data.index(bytes(range(100)))  # a value of /b: it decodes as well as before
+    with open(path, "r+b") as f:
+        f.seek(at)
+        f.write(b"\x07")
+    text = d7("verify", path, "--write-checksums", code=1)
+    assert b"damage: CHECKSUM at byte" in text and b"dataset /b, items 0 to 99" in text and "no checksums are written" in d7.err
+    assert sums_in(path + ".crc") == kept
+    d7("verify", fixture("zeroed_block"), "--write-checksums", code=1)
+    assert not os.path.exists(fixture("zeroed_block") + ".crc")
 
 
 def offset_of(path, dataset):
@@ -277,6 +328,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         json_is_complete(folder)
         classes_and_exit_codes(folder)
+        checksums(folder)
         bad_text_stays_json(folder)
         uneven_pages(folder)
         held_files(folder)

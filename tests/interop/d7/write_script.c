@@ -2,7 +2,7 @@
  * library:
  *
  *   values FILE                     raw little-endian values that `append` and `page` take one after the other
- *   dataset TYPE NAME | step N | bytes N | threads N | early HEXKEY HEXVALUE
+ *   dataset TYPE NAME | step N | bytes N | threads N | early HEXKEY HEXVALUE | checksums
  *   create FILE
  *   set HEXKEY HEXVALUE | append DATASET N | page DATASET N | end DATASET | flush
  *   close | abandon
@@ -103,6 +103,8 @@ static void run_line(script *s, char *line) {
         s->options.index_step = (uint32_t)strtoul(a, NULL, 10);
     } else if (strcmp(verb, "bytes") == 0) {
         s->options.bytes_per_page = (uint32_t)strtoul(a, NULL, 10);
+    } else if (strcmp(verb, "checksums") == 0) {
+        s->options.checksums = true;
     } else if (strcmp(verb, "threads") == 0) {
         s->threads = executor_new((unsigned)strtoul(a, NULL, 10));
     } else if (strcmp(verb, "early") == 0) {

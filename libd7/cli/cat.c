@@ -18,9 +18,10 @@ typedef struct cat_options {
     const command *self;
     uint64_t from, count;
     cat_format format;
+    bool unframed;
 } cat_options;
 
-enum { OPTION_FROM = 256, OPTION_COUNT, OPTION_FORMAT };
+enum { OPTION_FROM = 256, OPTION_COUNT, OPTION_FORMAT, OPTION_UNFRAMED };
 
 static bool parse_format(const char *text, cat_format *ret) {
     static const char *const names[] = {"text", "csv", "raw", "npy"};
@@ -34,6 +35,10 @@ static bool parse_format(const char *text, cat_format *ret) {
 
 static bool cat_option(void *ctx, int option, const char *argument) {
     cat_options *o = ctx;
+    if (option == OPTION_UNFRAMED) {
+        o->unframed = true;
+        return true;
+    }
     if (option == OPTION_FORMAT) {
         if (parse_format(argument, &o->format))
             return true;
@@ -182,7 +187,10 @@ static int cat_dataset(cat_job *job, const char *path, const char *name) {
 static int cat_open(const cat_options *o, const char *path, const char *name, cat_job *job) {
     d7_error err;
     d7_dataset_info info;
-    if (d7_reader_open(&job->r, path, NULL, &err) != 0)
+    d7_reader_options reading;
+    d7_reader_options_init(&reading);
+    reading.unframed = o->unframed;
+    if (d7_reader_open(&job->r, path, &reading, &err) != 0)
         return command_fail(o->self, "%s", err.text);
     if (d7_reader_find_dataset(job->r, name, &job->ds) != 0 || d7_reader_dataset(job->r, job->ds, &info) != 0)
         return command_fail(o->self, "%s: there is no dataset %s; d7 info shows which there are", path, name);
@@ -203,6 +211,7 @@ static int cat_run(const command *self, int argc, char **argv) {
     static const struct option options[] = {{"from", required_argument, NULL, OPTION_FROM},
                                             {"count", required_argument, NULL, OPTION_COUNT},
                                             {"format", required_argument, NULL, OPTION_FORMAT},
+                                            {"unframed", no_argument, NULL, OPTION_UNFRAMED},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     cat_options o = {.self = self, .count = UINT64_MAX};
@@ -220,7 +229,7 @@ static int cat_run(const command *self, int argc, char **argv) {
 const command command_cat = {
     .name = "cat",
     .summary = "the values of a dataset, as text or raw",
-    .help = "usage: d7 cat FILE DATASET [--from N] [--count N] [--format text|csv|raw|npy]\n\n"
+    .help = "usage: d7 cat FILE DATASET [--from N] [--count N] [--format text|csv|raw|npy] [--unframed]\n\n"
             "Writes the values of a dataset to standard output. Items of damaged pages are left out and "
             "named on\n"
             "standard error.\n\n"
@@ -229,6 +238,7 @@ const command command_cat = {
             "  --format F   text: one value a line (default); csv: the same under a line with the dataset's "
             "name;\n"
             "               raw: little-endian values, nothing else; npy: a NumPy file\n"
+            "  --unframed   also read a file whose blocks have no begin and end bits\n"
             "  --help       this text\n\n"
             "Exit status: 0 good, 1 the data has problems, 2 usage, or the file cannot be read.\n\n"
             "Examples:\n"

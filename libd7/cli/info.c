@@ -11,16 +11,17 @@
 static const uint64_t check_bytes = 64u << 20;
 
 typedef struct info_options {
-    bool json, full;
+    bool json, full, unframed;
 } info_options;
 
-enum { OPTION_JSON = 256, OPTION_FULL };
+enum { OPTION_JSON = 256, OPTION_FULL, OPTION_UNFRAMED };
 
 static bool info_option(void *ctx, int option, const char *argument) {
     info_options *o = ctx;
     (void)argument;
     o->json |= option == OPTION_JSON;
     o->full |= option == OPTION_FULL;
+    o->unframed |= option == OPTION_UNFRAMED;
     return true;
 }
 
@@ -57,8 +58,9 @@ static void json_datasets(const d7_reader *r) {
             break;
         printf("%s\n    {\"name\": ", i ? "," : "");
         cli_write_json_text(stdout, d.name, d.name_bytes);
-        printf(", \"type\": \"%s\", \"items\": %" PRIu64 ", \"pages\": %" PRIu64 ", \"shape\": [",
-               d7_type_name(d.type), d.items, d.pages);
+        printf(", \"type\": \"%s\", \"items\": %" PRIu64 ", \"paged_items\": %" PRIu64 ", \"pages\": %" PRIu64
+               ", \"shape\": [",
+               d7_type_name(d.type), d.items, d.paged_items, d.pages);
         for (size_t k = 0; k < d.rank; k++)
             printf("%s%" PRIu64, k ? ", " : "", d.shape[k]);
         printf("]}");
@@ -86,8 +88,9 @@ static void print_json(const char *path, const d7_reader *r, bool checked) {
     d7_reader_version(r, version);
     printf("{\n  \"file\": ");
     cli_write_json_string(stdout, path);
-    printf(",\n  \"bytes\": %" PRIu64 ",\n  \"state\": \"%s\",\n  \"held\": %s,\n", d7_reader_file_bytes(r),
-           d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open", d7_reader_held(r) ? "true" : "false");
+    printf(",\n  \"bytes\": %" PRIu64 ",\n  \"state\": \"%s\",\n  \"held\": %s,\n  \"unframed\": %s,\n",
+           d7_reader_file_bytes(r), d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open",
+           d7_reader_held(r) ? "true" : "false", d7_reader_unframed(r) ? "true" : "false");
     printf("  \"version\": [%" PRIu32 ", %" PRIu32 ", %" PRIu32 "],\n", version[0], version[1], version[2]);
     printf("  \"index_step\": %" PRIu32 ",\n  \"bytes_per_page\": %" PRIu32 ",\n  ", d7_reader_index_step(r),
            d7_reader_bytes_per_page(r));
@@ -124,11 +127,12 @@ static void print_text(const char *path, const d7_reader *r, bool checked) {
     char size[16];
     d7_reader_version(r, version);
     cli_format_count(size, sizeof size, (double)d7_reader_file_bytes(r));
-    printf("%s: %s%s, %sB, D7 %" PRIu32 ".%" PRIu32 ".%" PRIu32 ", pages: %" PRIu64 " of %" PRIu32
+    printf("%s: %s%s%s, %sB, D7 %" PRIu32 ".%" PRIu32 ".%" PRIu32 ", pages: %" PRIu64 " of %" PRIu32
            " bytes, an island every %" PRIu32 " blocks\n",
            path, d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open",
-           d7_reader_held(r) ? " (being written)" : "", size, version[0], version[1], version[2],
-           d7_reader_pages(r), d7_reader_bytes_per_page(r), d7_reader_index_step(r));
+           d7_reader_held(r) ? " (being written)" : "", d7_reader_unframed(r) ? ", unframed" : "", size,
+           version[0], version[1], version[2], d7_reader_pages(r), d7_reader_bytes_per_page(r),
+           d7_reader_index_step(r));
     printf("\n  %-7s %16s %10s  %s\n", "type", "items", "pages", "dataset");
     for (size_t i = 0; i < d7_reader_n_datasets(r); i++) {
         d7_dataset_info d;
@@ -161,6 +165,7 @@ static void print_problems(const char *path, const d7_reader *r) {
 static int info_run(const command *self, int argc, char **argv) {
     static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
                                             {"full", no_argument, NULL, OPTION_FULL},
+                                            {"unframed", no_argument, NULL, OPTION_UNFRAMED},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     info_options o = {0};
@@ -170,7 +175,10 @@ static int info_run(const command *self, int argc, char **argv) {
     const char *path = argv[optind];
     d7_error err;
     d7_reader *r;
-    if (d7_reader_open(&r, path, NULL, &err) != 0)
+    d7_reader_options reading;
+    d7_reader_options_init(&reading);
+    reading.unframed = o.unframed;
+    if (d7_reader_open(&r, path, &reading, &err) != 0)
         return command_fail(self, "%s", err.text);
     bool check = o.full || d7_reader_file_bytes(r) <= check_bytes;
     code = check ? info_check(self, r) : 0;
@@ -186,15 +194,18 @@ static int info_run(const command *self, int argc, char **argv) {
 const command command_info = {
     .name = "info",
     .summary = "what a file holds: state, datasets, attributes, problems",
-    .help = "usage: d7 info FILE [--json] [--full]\n\n"
-            "Shows what a .photons file holds. Problems go to standard error.\n\n"
-            "  --json   one JSON object on standard output\n"
-            "  --full   look into every page whatever the file's size (files up to 64 MiB: always)\n"
-            "  --help   this text\n\n"
-            "Exit status: 0 good, 1 the data has problems, 2 usage, or the file cannot be read.\n"
-            "A file that is being written, or that was never closed but is whole, is good.\n\n"
-            "Examples:\n"
-            "  d7 info run.photons\n"
-            "  d7 info run.photons --json | jq '.datasets[] | {name, items}'\n",
+    .help =
+        "usage: d7 info FILE [--json] [--full] [--unframed]\n\n"
+        "Shows what a .photons file holds. Problems go to standard error. Items that only the tail beside a\n"
+        "file holds (NAME.photons.tail) are counted.\n\n"
+        "  --json       one JSON object on standard output\n"
+        "  --full       look into every page whatever the file's size (files up to 64 MiB: always)\n"
+        "  --unframed   also read a file whose blocks have no begin and end bits\n"
+        "  --help       this text\n\n"
+        "Exit status: 0 good, 1 the data has problems, 2 usage, or the file cannot be read.\n"
+        "A file that is being written, or that was never closed but is whole, is good.\n\n"
+        "Examples:\n"
+        "  d7 info run.photons\n"
+        "  d7 info run.photons --json | jq '.datasets[] | {name, items}'\n",
     .run = info_run,
 };

@@ -178,8 +178,9 @@ static int no_header(d7_reader *r, d7__found found, const d7__entry *entry, d7_e
     if (what == LOOK_UNFRAMED)
         return d7__fail(
             err, D7_ERR_UNSUPPORTED, 0, 0,
-            "%s: unframed: blocks without begin and end bits, as one other writer makes them; this form is "
-            "not valid D7 and is not read here",
+            "%s: unframed: blocks without begin and end bits, as one other writer makes them, are not valid "
+            "D7; "
+            "they are read when that is asked for (--unframed), and d7 repair makes a valid file of them",
             path);
     if (r->source.size == 0)
         return d7__fail(err, D7_ERR_TRUNCATED, 0, 0, "%s: the file is empty", path);

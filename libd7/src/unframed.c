@@ -21,7 +21,7 @@ static const char signature[] = "End of D7 Photons Data File";
 typedef struct stretch {
     uint64_t at;
     size_t n; /* 0: the run ends here */
-    bool bad; /* the block claims more than it can hold */
+    bool bad; /* the block's length cannot be */
 } stretch;
 
 /* From `at` to the end of its block, or of the next one when nothing of the run is left in this. */
@@ -37,7 +37,8 @@ static int stretch_at(d7__source *s, uint64_t at, stretch *ret, d7_error *err) {
             return rc;
         size_t length = bytes_load16(p);
         uint64_t begin = block + LENGTH_BYTES, end = begin + length;
-        ret->bad = length > BODY_MAX;
+        /* All blocks but the last are full. */
+        ret->bad = length > BODY_MAX || (length < BODY_MAX && block + D7_BLOCK_BYTES < s->size);
         ret->at = at = at > begin ? at : begin;
         end = end < s->size ? end : s->size;
         ret->n = !ret->bad && at < end ? (size_t)(end - at) : 0;
@@ -102,7 +103,7 @@ static d7__found not_there(const d7__framing *f, d7__entry *e, uint64_t at, cons
     return reason ? D7__FOUND_BAD : D7__FOUND_TORN;
 }
 
-static const char bad_block_text[] = "a block claims more than it can hold";
+static const char bad_block_text[] = "a block claims more than it can hold, or is not full";
 static const char no_entry_text[] =
     "no entry begins here, and in a file without begin bits the rest cannot be found";
 

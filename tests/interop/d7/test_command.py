@@ -100,14 +100,14 @@ def json_is_complete(folder):
     s.append(0, list(range(700)))
     s.run(path)
     got = info(path)
-    assert set(got) == {"file", "bytes", "state", "held", "version", "index_step", "bytes_per_page", "attributes",
+    assert set(got) == {"file", "bytes", "state", "held", "unframed", "version", "index_step", "bytes_per_page", "attributes",
                         "datasets", "problems", "notes", "pages_checked"}
     assert got["state"] == "closed" and got["held"] is False and got["version"] == [1, 0, 1]
     assert got["index_step"] == 7 and got["bytes_per_page"] == 1000 and got["bytes"] == os.path.getsize(path)
     assert list(got["attributes"].items()) == [("first", "2"), ("line\nbreak", "tab\t\x01 \"and\" \\ µ")]
     assert got["datasets"] == [
-        {"name": "/a \"quoted\"\\", "type": "uint16", "items": 700, "pages": 2, "shape": [0]},
-        {"name": "/ü", "type": "float", "items": 0, "pages": 0, "shape": [0]}]
+        {"name": "/a \"quoted\"\\", "type": "uint16", "items": 700, "paged_items": 700, "pages": 2, "shape": [0]},
+        {"name": "/ü", "type": "float", "items": 0, "paged_items": 0, "pages": 0, "shape": [0]}]
     assert got["problems"] == [] and got["notes"] == [] and got["pages_checked"] is True
     text = d7("info", path).decode()
     assert "line\\nbreak = tab\\x09\\x01" in text and "700" in text

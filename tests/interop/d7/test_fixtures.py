@@ -110,6 +110,18 @@ def check_damaged(name, lost):
                    for line in text.splitlines()), text
 
 
+def check_unframed():
+    with open(path_of("unframed.json")[:-8]) as f:
+        want = json.load(f)
+    got = json.loads(d7("info", "--json", "--unframed", path_of("unframed")))
+    assert got["state"] == "closed" and got["unframed"] is True and got["problems"] == [] == got["notes"], got
+    assert got["attributes"] == {"/photons/TacBits": "12", "/photons/PositionBits": "12"}
+    for w in want["datasets"]:
+        code_of = d7ref.ARRAY_CODE[d7ref.TYPES.index(w["type"])]
+        assert raw("unframed", w["name"], "--unframed") == d7ref.array.array(code_of, w["values"]).tobytes(), w["name"]
+    assert json.loads(d7("info", "--json", "--unframed", path_of("minimal")))["unframed"] is False
+
+
 def first_problem(got, name):
     """Is a problem of this dataset known as soon as the file is opened (its first or last page)?"""
     d = next(d for d in got["datasets"] if d["name"] == name)
@@ -130,6 +142,7 @@ def main():
         assert d7(command, path_of("bad_signature"), code=2) == b"" and "signature" in d7.err
         assert d7(command, path_of("cut_in_header"), code=2) == b"" and "header" in d7.err
         assert d7(command, path_of("unframed"), code=2) == b"" and "unframed" in d7.err
+    check_unframed()
 
     got = info(path_of("epilogue_points_nowhere"), code=1)  # falls back to recovery
     assert got["state"] == "open" and [p["code"] for p in got["problems"]] == ["BAD_EPILOGUE"]

@@ -73,6 +73,7 @@ static bool in_some_hole(const survey *s, uint64_t offset) {
 
 static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     survey *s = ctx;
+    offset = d7__frame_begin(offset);
     if (offset >= s->index_at || offset < s->r->data_start)
         return 0;
     s->first_page = offset < s->first_page ? offset : s->first_page;
@@ -111,7 +112,7 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     d7__kind kind;
     d7__cursor body;
     uint64_t dataset_id;
-    if (!d7__entry_kind(e->data, e->bytes, &kind, &body))
+    if (!d7__entry_kind(e->data, e->bytes, &kind, &body) || kind == D7__KIND_NONE)
         return hole_begin(s, e->offset);
     if (kind == D7__KIND_DATA &&
         (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets))
@@ -125,11 +126,9 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     case D7__KIND_EPILOGUE:
         s->result->ended = true;
         return 0;
-    case D7__KIND_HEADER: /* another file was put behind this one */
+    default: /* a header: another file was put behind this one */
         *ret_stop = true;
         return 0;
-    default:
-        return 0; /* a whole message of a kind that came later */
     }
 }
 
@@ -290,12 +289,22 @@ static int follow_chain(survey *s, const hole *h, bool *ret_known, d7_error *err
     return 0;
 }
 
+/* Does any page begin at or behind `at`? */
+static bool pages_behind(const survey *s, uint64_t at) {
+    for (size_t i = 0; i < s->r->header.n_datasets; i++) {
+        const d7__reader_dataset *d = &s->r->datasets[i];
+        if (d->n_pages && d->offsets[d->n_pages - 1] >= at)
+            return true;
+    }
+    return false;
+}
+
 static int resolve(survey *s, d7_error *err) {
     uint64_t *known_to = &s->result->known_to;
     hole_end(s, s->r->source.size);
     for (size_t i = 0; i < s->n_holes; i++) {
         const hole *h = &s->holes[i];
-        bool known = h->upto <= h->from || h->to >= s->r->source.size;
+        bool known = h->upto <= h->from || !pages_behind(s, h->from);
         int rc = known ? 0 : follow_chain(s, h, &known, err);
         if (rc != 0)
             return rc;

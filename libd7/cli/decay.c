@@ -302,7 +302,8 @@ const command command_decay = {
     .name = "decay",
     .summary = "the histogram of micro times: a picture, or counts",
     .help =
-        "usage: d7 decay FILE -o OUT [--bins N] [--from A] [--to B] [--format png|csv|npy] [--overwrite]\n"
+        "usage: d7 decay FILE -o OUT [--bins N] [--from A] [--to B] [--format png|csv|npy] [--overwrite] "
+        "[--unframed]\n"
         "                [--log|--linear] [--channels]\n\n"
         "Counts the photons of each TAC channel (/photons/dt) and draws the decay, or writes a table of "
         "channel,\n"

@@ -118,22 +118,26 @@ static int count_photons(image *im) {
 /* ---- numbers ---- */
 
 static void write_csv(const image *im, FILE *out) {
-    for (size_t y = 0; y < im->pixels && !ferror(out); y++)
+    for (size_t y = 0; y < im->pixels && !ferror(out) && !command_stopped; y++)
         for (size_t x = 0; x < im->pixels; x++)
             fprintf(out, "%" PRIu64 "%c", bins_count(im->bins, y * im->pixels + x),
                     x + 1 == im->pixels ? '\n' : ',');
 }
 
+/* 32 bits a count where they suffice. */
 static void write_npy(const image *im, FILE *out) {
-    uint64_t shape[2] = {im->pixels, im->pixels};
-    size_t n = (size_t)im->pixels * im->pixels;
-    bool wide = im->largest > UINT32_MAX;
-    if (cli_npy_header(out, 'u', wide ? 8 : 4, shape, 2, false) != 0)
+    uint64_t shape[2] = {im->pixels, im->pixels}, wide[PIXELS_MAX];
+    uint32_t narrow[PIXELS_MAX];
+    bool is_wide = im->largest > UINT32_MAX;
+    size_t size = is_wide ? sizeof *wide : sizeof *narrow;
+    if (cli_npy_header(out, 'u', size, shape, 2, false) != 0)
         return;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t count = bins_count(im->bins, i);
-        uint32_t narrow = (uint32_t)count;
-        if ((wide ? cli_write_raw(out, 8, &count, 1) : cli_write_raw(out, 4, &narrow, 1)) != 0)
+    for (size_t y = 0; y < im->pixels && !command_stopped; y++) {
+        for (size_t x = 0; x < im->pixels; x++) {
+            wide[x] = bins_count(im->bins, y * im->pixels + x);
+            narrow[x] = (uint32_t)wide[x];
+        }
+        if (cli_write_raw(out, size, is_wide ? (const void *)wide : narrow, im->pixels) != 0)
             return;
     }
 }
@@ -279,7 +283,8 @@ const command command_image = {
     .name = "image",
     .summary = "where the photons were: a picture, or counts per pixel",
     .help =
-        "usage: d7 image FILE -o OUT [--pixels N] [--from A] [--to B] [--format png|csv|npy] [--overwrite]\n"
+        "usage: d7 image FILE -o OUT [--pixels N] [--from A] [--to B] [--format png|csv|npy] [--overwrite] "
+        "[--unframed]\n"
         "                [--colormap NAME] [--log] [--max N|P%] [--no-flip]\n\n"
         "Counts the photons of /photons/x and /photons/y in pixels and draws them, with y downwards and x "
         "from\n"

@@ -228,7 +228,7 @@ const command command_rate = {
     .summary = "counts over time: a picture, or numbers",
     .help =
         "usage: d7 rate FILE -o OUT [--bin T] [--channel N...] [--from A] [--to B] [--format png|csv|npy]\n"
-        "               [--overwrite]\n\n"
+        "               [--overwrite] [--unframed]\n\n"
         "Counts photons or tags in bins of time and draws the rate, or writes a table of time in s since the "
         "start\n"
         "(where the bin begins) and count. Photons have their time from the index of milliseconds "

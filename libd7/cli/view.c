@@ -36,6 +36,9 @@ bool view_option(view *v, int option, const char *argument) {
     case VIEW_OPTION_OVERWRITE:
         v->overwrite = true;
         return true;
+    case VIEW_OPTION_UNFRAMED:
+        v->unframed = true;
+        return true;
     default:
         if (find_format(argument, &v->format))
             return true;
@@ -63,17 +66,14 @@ static int choose_format(view *v) {
 
 /* ---- the file ---- */
 
-static int pool_submit(void *ctx, void (*job)(void *arg), void *arg) {
-    return cli_pool_submit(ctx, job, arg);
-}
-
 static int open_reader(view *v) {
     d7_reader_options options;
     d7_error err;
     d7_reader_options_init(&options);
+    options.unframed = v->unframed;
     v->pool = cli_pool_new(0);
     if (v->pool) {
-        v->executor = (d7_executor){v->pool, pool_submit, cli_pool_wait};
+        v->executor = (d7_executor){v->pool, cli_pool_submit, cli_pool_wait};
         options.executor = &v->executor;
         options.lanes = cli_pool_threads(v->pool);
     }
@@ -274,6 +274,8 @@ static int write_failed(view *v, const char *reason) {
 }
 
 int view_flush(view *v) {
+    if (command_stopped)
+        return command_stopped_code(v->self);
     return fflush(v->out) != 0 || ferror(v->out) ? write_failed(v, strerror(errno)) : 0;
 }
 
@@ -292,7 +294,7 @@ int view_write_png(view *v, const plot_figure *figure, const char *title) {
 
 static void write_csv(const view_table *table, FILE *out) {
     fprintf(out, "%s\n", table->names);
-    for (size_t row = 0; row < table->rows && !ferror(out); row++) {
+    for (size_t row = 0; row < table->rows && !ferror(out) && !command_stopped; row++) {
         table->print(table->ctx, row, out);
         fputc('\n', out);
     }

@@ -15,7 +15,7 @@ typedef struct view {
     /* as given */
     const char *path, *output;
     view_format format;
-    bool overwrite;
+    bool overwrite, unframed;
     range_end from_end, to_end;
     /* the file */
     cli_pool *pool;
@@ -38,23 +38,28 @@ enum {
     VIEW_OPTION_TO,
     VIEW_OPTION_FORMAT,
     VIEW_OPTION_OVERWRITE,
+    VIEW_OPTION_UNFRAMED,
     VIEW_OPTION_OUTPUT = 'o'
 };
-#define VIEW_OPTIONS                                                                                         \
-    {"output", required_argument, NULL, VIEW_OPTION_OUTPUT},                                                 \
-        {"from", required_argument, NULL, VIEW_OPTION_FROM},                                                 \
-        {"to", required_argument, NULL, VIEW_OPTION_TO},                                                     \
-        {"format", required_argument, NULL, VIEW_OPTION_FORMAT},                                             \
-        {"overwrite", no_argument, NULL, VIEW_OPTION_OVERWRITE}, {"help", no_argument, NULL, 'h'}, {         \
-        0                                                                                                    \
-    }
+/* clang-format off */
+#define VIEW_OPTIONS                                              \
+    {"output", required_argument, NULL, VIEW_OPTION_OUTPUT},      \
+    {"from", required_argument, NULL, VIEW_OPTION_FROM},          \
+    {"to", required_argument, NULL, VIEW_OPTION_TO},              \
+    {"format", required_argument, NULL, VIEW_OPTION_FORMAT},      \
+    {"overwrite", no_argument, NULL, VIEW_OPTION_OVERWRITE},      \
+    {"unframed", no_argument, NULL, VIEW_OPTION_UNFRAMED},        \
+    {"help", no_argument, NULL, 'h'},                             \
+    {0}
+/* clang-format on */
 
 #define VIEW_HELP                                                                                            \
     "  -o, --output OUT  where to; - is standard output. The name's end chooses the format\n"                \
     "  --format F        png: a picture; csv; npy: for NumPy. Default by the name's end, else csv\n"         \
     "  --overwrite       replace OUT if it is there; default: refuse\n"                                      \
     "  --from A          the first photon or tag (10000), or the time since the start (12.5s; ms, min, h)\n" \
-    "  --to B            where to stop: the first that does not belong to it any more\n"
+    "  --to B            where to stop: the first that does not belong to it any more\n"                     \
+    "  --unframed        also read a file whose blocks have no begin and end bits\n"
 
 /* Takes one of VIEW_OPTIONS. Returns false when it is not usable, after saying why. */
 bool view_option(view *v, int option, const char *argument);

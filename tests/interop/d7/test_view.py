@@ -1,5 +1,6 @@
 """d7 image, decay and rate: counts equal to numpy's of the same columns, pictures that show them, ranges, damage, results."""
 import io
+import json
 import os
 import signal
 import struct
@@ -379,6 +380,19 @@ def interrupted(folder):
         assert [n for n in os.listdir(folder) if n.startswith("long") and n != "long.photons"] == []
 
 
+def unframed(folder):
+    """Files of one other writer, whose pages hold more than they should: only when asked for."""
+    path = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "d7", "unframed")
+    with open(path + ".json") as f:
+        columns = {d["name"]: np.array(d["values"]) for d in json.load(f)["datasets"]}
+    d7("image", path + ".photons", "-o", "-", code=2)
+    assert "unframed" in d7.err
+    wanted = np.zeros((16, 16), "u8")
+    np.add.at(wanted, (columns["/photons/y"] >> 8, columns["/photons/x"] >> 8), 1)
+    got = load(d7("image", path + ".photons", "-o", "-", "--format", "npy", "--pixels", "16", "--unframed"))
+    assert (got == wanted).all() and got.sum() == 9000
+
+
 def manual_and_help():
     with open(os.path.join(os.environ["PHOTOND_SOURCE"], "docs", "man", "d7.1")) as f:
         manual = f.read()
@@ -413,6 +427,7 @@ def main():
         stamps(folder)
         damage(h, folder)
         open_files(h, folder)
+        unframed(folder)
         results(h, folder)
         interrupted(folder)
 

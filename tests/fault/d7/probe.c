@@ -25,6 +25,7 @@ d7_reader *probe_open(probe *p, probe_mode mode, d7_error *err) {
     o.alloc = &p->alloc;
     o.recover = mode == PROBE_RECOVER;
     o.quick = mode == PROBE_QUICK;
+    o.full = mode == PROBE_FULL;
     p->memory.peak = p->memory.bytes;
     *err = (d7_error){0};
     int rc = d7_reader_open(&r, "memory", &o, err);

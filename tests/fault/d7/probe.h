@@ -5,7 +5,7 @@
 #include "memio.h"
 #include "specimen.h"
 
-typedef enum probe_mode { PROBE_PLAIN, PROBE_RECOVER, PROBE_QUICK, PROBE_N_MODES } probe_mode;
+typedef enum probe_mode { PROBE_PLAIN, PROBE_RECOVER, PROBE_QUICK, PROBE_FULL, PROBE_N_MODES } probe_mode;
 
 typedef struct probe {
     memio file;

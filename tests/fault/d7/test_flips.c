@@ -67,7 +67,7 @@ static bool must_be_found(const damaged *d, size_t i, probe_mode mode) {
     if (index_good)
         return true;
     /* A changed bit may make an index say something else, and nothing contradicts it. */
-    if (d->kind == FLIP && index_touched(d))
+    if (d->kind == FLIP && index_touched(d) && mode != PROBE_FULL)
         return false;
     if (mode == PROBE_QUICK)
         return !s->closed && listed(d, i);

@@ -37,6 +37,7 @@ static int step_open(reading *x) {
     o.alloc = &x->p.alloc;
     o.recover = x->mode == PROBE_RECOVER;
     o.quick = x->mode == PROBE_QUICK;
+    o.full = x->mode == PROBE_FULL;
     int rc = d7_reader_open(&x->r, "memory", &o, &x->err);
     if (rc == 0) {
         add_number(x, d7_reader_pages(x->r));
@@ -124,6 +125,14 @@ static int step_verify(reading *x) {
     return rc;
 }
 
+static int step_refresh(reading *x) {
+    unsigned changes = 0;
+    int rc = d7_reader_refresh(x->r, &changes, &x->err);
+    if (rc == 0)
+        add_number(x, changes);
+    return rc;
+}
+
 typedef struct step {
     const char *name;
     int (*take)(reading *x);
@@ -133,7 +142,7 @@ static const step steps[] = {
     {"open", step_open},         {"read", step_read},
     {"item", step_item},         {"columns", step_columns_open},
     {"next", step_columns_next}, {"check", step_check},
-    {"verify", step_verify},
+    {"verify", step_verify},     {"refresh", step_refresh},
 };
 
 enum { N_STEPS = sizeof steps / sizeof *steps };
@@ -375,8 +384,24 @@ static int64_t shrinking_pread(void *ctx, void *file, void *buffer, size_t bytes
     return s->f.inner.pread(s->f.inner.ctx, file, buffer, bytes, offset);
 }
 
+/* After a refresh the reader knows what is left, and reads it. */
+static void read_what_is_left(reading *x) {
+    static bool found[4096];
+    bool known = strcmp(x->s->name, "damaged") != 0;
+    unsigned changes = 0;
+    assert_int_equal(d7_reader_refresh(x->r, &changes, &x->err), 0);
+    probe_require(&x->p, changes & D7_CHANGE_CUT || x->mode == PROBE_QUICK,
+                  "a cut that is not noticed: changes %u, length %llu", changes,
+                  (unsigned long long)d7_reader_file_bytes(x->r));
+    memset(found, 0, sizeof found);
+    probe_read(&x->p, x->r, known ? x->s : NULL, NULL, found);
+    for (size_t i = 0; known && x->mode != PROBE_QUICK && i < x->s->n_entries; i++)
+        if (x->s->entries[i].kind == SPECIMEN_PAGE)
+            assert_int_equal(found[i], x->s->entries[i].end <= x->p.file.n);
+}
+
 /* Cut under the reader at each of its reads: what it says is either what was there, or that the file has shrunk; a short
- * read is not taken for the end. */
+ * read is not taken for the end. A refresh finds the new end. */
 static void shrink_in(const specimen *s, probe_mode mode) {
     for (long at = 1;; at = next_call(s, at)) {
         reading x;
@@ -388,7 +413,7 @@ static void shrink_in(const specimen *s, probe_mode mode) {
         x.p.io.size = fickle_size;
         x.p.io.held = fickle_held;
         x.p.io.pread = shrinking_pread;
-        for (size_t i = 0; i < N_STEPS && (i == 0 || x.r); i++) {
+        for (size_t i = 0; i < N_STEPS - 1 && (i == 0 || x.r); i++) {
             if (steps[i].take == step_columns_next && !x.columns)
                 continue;
             int rc = steps[i].take(&x);
@@ -396,6 +421,9 @@ static void shrink_in(const specimen *s, probe_mode mode) {
             if (rc != 0)
                 assert_non_null(strstr(x.err.text, "memory: "));
         }
+        snprintf(x.p.what, sizeof x.p.what, "%s, mode %d, shrunk at read %ld", s->name, (int)mode, at);
+        if (x.r && x.p.file.n < s->n)
+            read_what_is_left(&x);
         bool reached = shrink.calls >= at;
         end(&x);
         if (!reached)

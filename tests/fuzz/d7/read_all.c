@@ -94,6 +94,8 @@ static void use(d7_reader *r, bool whole) {
     read_columns(r, true);
     read_columns(r, false);
     require(d7_reader_check(r, NULL, NULL, &err) == 0);
+    unsigned changes = 1;
+    require(d7_reader_refresh(r, &changes, &err) == 0 && changes == 0);
     if (!whole)
         return;
     require(d7_reader_verify(r, NULL, NULL, NULL, NULL, &summary, &err) == 0);
@@ -110,7 +112,7 @@ static void read_file(const d7_io *io, const d7_reader_options *options) {
     o.alloc = &alloc;
     int rc = d7_reader_open(&r, "memory", &o, &err);
     if (rc == 0) {
-        use(r, !o.recover && !o.quick);
+        use(r, !o.recover && !o.quick && !o.full);
         require(memory.peak <= MEMORY_BYTES + PAGE_MEMORY_BYTES * (size_t)d7_reader_pages(r));
         d7_reader_free(r);
     } else {
@@ -131,6 +133,9 @@ void read_all(const uint8_t *data, size_t size) {
     read_file(&io, &o);
     o.recover = o.unframed = false;
     o.quick = true;
+    read_file(&io, &o);
+    o.quick = false;
+    o.full = true;
     read_file(&io, &o);
     memio_free(&file);
 }

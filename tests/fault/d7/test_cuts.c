@@ -205,7 +205,53 @@ static void fixtures(void **state) {
     }
 }
 
+/* One reader follows a file that is written in random pieces, up to its end, and then loses them again: after each refresh it
+ * knows what a reader that opens the file anew would. */
+static void follow(const specimen *s, probe_mode mode, uint64_t seed) {
+    static bool found[4096];
+    probe p;
+    d7_error err;
+    probe_init(&p);
+    memio_set(&p.file, s->bytes, s->n);
+    size_t at = (size_t)s->entries[0].end, most = s->n / 12 + 2;
+    bool growing = true;
+    p.file.n = at;
+    d7_reader *r = probe_open(&p, mode, &err);
+    assert_non_null(r);
+    for (int i = 0; growing || i < 60; i++) {
+        size_t step = 1 + (size_t)(testing_random(&seed) % (testing_random(&seed) % 3 ? most : 40));
+        if (growing)
+            at = at + step < s->n ? at + step : s->n;
+        else
+            at = at > s->entries[0].end + step ? at - step : (size_t)s->entries[0].end;
+        growing = growing && at < s->n;
+        snprintf(p.what, sizeof p.what, "%s, mode %d, refreshed at byte %zu", s->name, (int)mode, at);
+        p.file.n = at;
+        probe_require(&p, d7_reader_refresh(r, NULL, &err) == 0, "%s", err.text);
+        memset(found, 0, sizeof found);
+        probe_read(&p, r, s, NULL, found);
+        check_found(&p, s, at, mode, found);
+        check_nothing_invented(&p, r, s, found);
+        check_told(&p, r, s, at, mode);
+    }
+    probe_close(&p, r);
+    probe_free(&p);
+}
+
+static void followed_files(void **state) {
+    (void)state;
+    specimen *s;
+    for (size_t i = 0; (s = specimen_make(i)); i++) {
+        for (uint64_t seed = 1; seed < 16 / CUT_SHARE + 2; seed++)
+            for (int mode = 0; mode < PROBE_N_MODES; mode++)
+                if (mode != PROBE_QUICK)
+                    follow(s, (probe_mode)mode, seed);
+        specimen_free(s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(made_files), cmocka_unit_test(fixtures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(followed_files), cmocka_unit_test(made_files),
+                                       cmocka_unit_test(fixtures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

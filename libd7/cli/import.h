@@ -2,15 +2,10 @@
 #ifndef D7_CLI_IMPORT_H
 #define D7_CLI_IMPORT_H
 
+#include "attribute_list.h"
 #include "cli/pool.h"
 #include "commands.h"
 #include "ptu.h"
-
-/* Attributes of the new file, in the order of the header's tags. */
-typedef struct import_attributes {
-    d7_attribute *items; /* [n]; keys and values are owned */
-    size_t n, cap;
-} import_attributes;
 
 /* The file's milliseconds: the first photon of each. */
 typedef struct import_ms {
@@ -32,7 +27,7 @@ typedef struct import_job {
     ptu_header header;
     ptu_decoder decoder;
     ptu_events events;
-    import_attributes attributes;
+    attribute_list attributes; /* of the new file, in the order of the header's tags */
     d7_writer *writer;
     uint64_t records;     /* decoded */
     uint64_t last_time;   /* of a photon or marker */
@@ -42,7 +37,7 @@ typedef struct import_job {
     bool problems;
 } import_job;
 
-/* A ptu_tag_fn whose ctx is the import_attributes: adds the tag as "ptu.NAME". 1: out of memory. */
+/* A ptu_tag_fn whose ctx is an attribute_list: adds the tag as "ptu.NAME". 1: out of memory. */
 int import_take_tag(void *ctx, const char *key, const char *value);
 
 /* Creates the file at `path`, its datasets and attributes. 0, or an exit code after saying why; as all of these. */

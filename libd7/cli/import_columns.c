@@ -1,83 +1,55 @@
 #include "import.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/output.h"
 #include "result.h"
 
 /* ---- attributes ---- */
 
-static int add_attribute(import_attributes *a, const char *prefix, const char *key, const char *value) {
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 64;
-        d7_attribute *items = realloc(a->items, cap * sizeof *items);
-        if (!items)
-            return 1;
-        a->items = items;
-        a->cap = cap;
-    }
-    char *name = malloc(strlen(prefix) + strlen(key) + 1), *text = strdup(value);
-    if (!name || !text) {
-        free(name);
-        free(text);
-        return 1;
-    }
-    strcpy(stpcpy(name, prefix), key);
-    a->items[a->n++] = (d7_attribute){.key = name, .value = text};
-    return 0;
-}
-
 int import_take_tag(void *ctx, const char *key, const char *value) {
-    return add_attribute(ctx, "ptu.", key, value);
+    char *name;
+    if (asprintf(&name, "ptu.%s", key) < 0)
+        return 1;
+    bool added = attribute_put(ctx, NULL, name, value);
+    free(name);
+    return !added;
 }
 
-static const char *find_tag(const import_attributes *a, const char *key) {
-    for (size_t i = 0; i < a->n; i++)
-        if (strcmp(a->items[i].key, key) == 0)
-            return a->items[i].value;
-    return NULL;
-}
-
-static int add_number(import_attributes *a, const char *key, double value) {
+static bool add_number(attribute_list *list, const char *key, double value) {
     char text[40];
     cli_format_number(text, sizeof text, 'f', sizeof value, &value);
-    return add_attribute(a, "", key, text);
+    return attribute_put(list, NULL, key, text);
 }
 
 /* A length in seconds as ps: 12 digits are more than any instrument has, and hide that the product is not exact. */
-static int add_ps(import_attributes *a, const char *key, double seconds) {
+static bool add_ps(attribute_list *list, const char *key, double seconds) {
     char text[40];
     snprintf(text, sizeof text, "%.12g", seconds * 1e12);
-    return add_attribute(a, "", key, text);
+    return attribute_put(list, NULL, key, text);
 }
 
 /* The format's usual attributes, from the tags that mean the same. */
-static int add_usual(import_job *job) {
+static bool add_usual(import_job *job) {
     static const char *const same[][2] = {
         {"ptu.File_CreatingTime", "Created"}, {"ptu.File_Comment", "Comment"}, {"ptu.File_GUID", "FileGuid"}};
-    import_attributes *a = &job->attributes;
+    attribute_list *list = &job->attributes;
     const ptu_header *h = &job->header;
-    int rc = 0;
-    for (size_t i = 0; i < sizeof same / sizeof *same && rc == 0; i++) {
-        const char *value = find_tag(a, same[i][0]);
-        if (value)
-            rc = add_attribute(a, "", same[i][1], value);
-    }
     char creator[64];
-    snprintf(creator, sizeof creator, "d7 import %s", d7_version());
-    if (rc == 0)
-        rc = add_attribute(a, "", "FileCreator", creator);
-    if (rc == 0 && h->format->t3) {
-        rc = add_attribute(a, "", "/photons/TacBits", h->format->pico ? "12" : "15");
-        if (rc == 0 && h->resolution_s > 0)
-            rc = add_ps(a, "/photons/TacChannel", h->resolution_s);
-        if (rc == 0)
-            rc = add_number(a, "/photons/TimerFrequency", 1 / h->global_resolution_s);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const char *value = attribute_value(list, same[i][0]);
+        if (value && !attribute_put(list, NULL, same[i][1], value))
+            return false;
     }
-    return rc;
+    snprintf(creator, sizeof creator, "d7 import %s", d7_version());
+    if (!attribute_put(list, NULL, "FileCreator", creator))
+        return false;
+    if (!h->format->t3)
+        return true;
+    return attribute_put(list, NULL, "/photons/TacBits", h->format->pico ? "12" : "15") &&
+           (!(h->resolution_s > 0) || add_ps(list, "/photons/TacChannel", h->resolution_s)) &&
+           add_number(list, "/photons/TimerFrequency", 1 / h->global_resolution_s);
 }
 
 /* ---- the file ---- */
@@ -101,16 +73,17 @@ int import_create(import_job *job, const char *path, cli_pool *pool) {
     d7_writer_options options;
     d7_executor executor = {.ctx = pool, .submit = cli_pool_submit, .wait = cli_pool_wait};
     bool t3 = job->header.format->t3;
-    if (add_usual(job) != 0)
+    d7_attribute *attributes = add_usual(job) ? attribute_array(&job->attributes) : NULL;
+    if (!attributes)
         return command_fail(job->self, "out of memory");
     d7_writer_options_init(&options);
-    options.attributes = job->attributes.items;
+    options.attributes = attributes;
     options.n_attributes = job->attributes.n;
     options.executor = pool ? &executor : NULL;
-    if (d7_writer_create(&job->writer, path, t3 ? t3_datasets : t2_datasets,
-                         t3 ? sizeof t3_datasets / sizeof *t3_datasets
-                            : sizeof t2_datasets / sizeof *t2_datasets,
-                         &options, &err) != 0)
+    size_t n = t3 ? sizeof t3_datasets / sizeof *t3_datasets : sizeof t2_datasets / sizeof *t2_datasets;
+    int rc = d7_writer_create(&job->writer, path, t3 ? t3_datasets : t2_datasets, n, &options, &err);
+    free(attributes);
+    if (rc != 0)
         return command_fail(job->self, "%s", err.text);
     double ps = job->header.global_resolution_s * 1e12, whole = round(ps);
     job->ps_per_unit = whole >= 1 && fabs(ps - whole) < 1e-6 * whole ? (uint64_t)whole : 0;
@@ -142,11 +115,7 @@ void import_release(import_job *job) {
     free(e->marker_photon);
     free(e->marker_bits);
     free(job->ms.values);
-    for (size_t i = 0; i < job->attributes.n; i++) {
-        free((char *)job->attributes.items[i].key);
-        free((char *)job->attributes.items[i].value);
-    }
-    free(job->attributes.items);
+    attribute_free(&job->attributes);
 }
 
 /* ---- columns ---- */

@@ -57,8 +57,9 @@ int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_
 uint64_t d7_reader_group_items(const d7_reader *r, d7_group group) {
     d7_dataset_info info;
     uint64_t shortest = UINT64_MAX;
+    bool closed = d7_reader_state(r) == D7_STATE_CLOSED;
     for (uint32_t i = 0; d7_reader_dataset(r, i, &info) == 0; i++)
-        if (d7_group_of(info.name) == group && info.items < shortest)
+        if (d7_group_of(info.name) == group && info.items < shortest && !(closed && info.items == 0))
             shortest = info.items;
     return shortest == UINT64_MAX ? 0 : shortest;
 }

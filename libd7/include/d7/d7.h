@@ -245,20 +245,21 @@ typedef struct d7_writer_options {
     uint32_t bytes_per_page;        /* default 16384; limits: see d7_writer_create() */
     const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
     size_t n_attributes;            /* even a file cut early has them; default none */
-    const struct d7_reader *like;   /* a copy of this file: the header keeps its version and unknown fields, and of datasets
+    const struct d7_reader
+        *like;      /* a copy of this file: the header keeps its version and unknown fields, and of datasets
                                        with the same name and type the shapes and unknown fields; the sizes are
                                        those given here, so copy its index_step and bytes_per_page where they are to stay.
                                        Needed only for the creation; default NULL */
-    bool overwrite;                 /* replace an existing file; default false: D7_ERR_EXISTS */
-    unsigned mode;                  /* permissions of a new file before the umask; default 0666 */
-    bool checksums;                 /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
-    bool has_group;                 /* give a new file to `group`; a failure to do so fails the creation. */
-    uint32_t group;                 /* Default false: the group that the system gives it */
-    d7_locking locking;             /* default D7_LOCK_TRY */
-    size_t buffer_bytes;            /* the file is written in pieces of about this size; default 1 MiB */
-    const d7_io *io;                /* NULL: the system's */
-    const d7_alloc *alloc;          /* NULL: malloc */
-    const d7_executor *executor;    /* NULL: pages are encoded by the calling thread */
+    bool overwrite; /* replace an existing file; default false: D7_ERR_EXISTS */
+    unsigned mode;  /* permissions of a new file before the umask; default 0666 */
+    bool checksums; /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
+    bool has_group; /* give a new file to `group`; a failure to do so fails the creation. */
+    uint32_t group; /* Default false: the group that the system gives it */
+    d7_locking locking;          /* default D7_LOCK_TRY */
+    size_t buffer_bytes;         /* the file is written in pieces of about this size; default 1 MiB */
+    const d7_io *io;             /* NULL: the system's */
+    const d7_alloc *alloc;       /* NULL: malloc */
+    const d7_executor *executor; /* NULL: pages are encoded by the calling thread */
 } d7_writer_options;
 
 /** Sets the defaults. Any thread. */
@@ -412,9 +413,9 @@ D7_API uint64_t d7_writer_index_bytes(const d7_writer *w);
 /** The class of a problem. */
 typedef enum d7_severity {
     D7_DAMAGE = 0, /* data is lost, or the file breaks the format and readers stumble */
-    D7_DATA,       /* what the instrument or its recorder put there is odd: unequal columns, values out of range */
-    D7_STYLE,      /* written otherwise than writers of this format should: nothing is lost, but some readers may mind */
-    D7_NOTICE      /* no problem but the state of the file: a writer is at it. Nothing depends on it */
+    D7_DATA, /* what the instrument or its recorder put there is odd: unequal columns, values out of range */
+    D7_STYLE, /* written otherwise than writers of this format should: nothing is lost, but some readers may mind */
+    D7_NOTICE /* no problem but the state of the file: a writer is at it. Nothing depends on it */
 } d7_severity;
 
 #define D7_N_SEVERITIES 4
@@ -445,7 +446,7 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(MS_RANGE, DATA, "/photons/ms points past the last photon")                                             \
     X(ATTRIBUTE_VALUE, DATA, "an attribute that says a number of bits holds something else")                 \
     X(SAME_NAME, DATA, "two datasets have the same name")                                                    \
-    X(ISLAND_PLACE, STYLE, "an index island is missing or not where a writer puts it")                        \
+    X(ISLAND_PLACE, STYLE, "an index island is missing or not where a writer puts it")                       \
     X(PAGE_LENGTH, STYLE, "a page before the last holds another number of items than the header says")       \
     X(PAGE_FORM, STYLE, "a page lacks fields that some readers need, or has an unusual form")                \
     X(INDEX_FORM, STYLE, "an index lists its pages in an unusual order or form")                             \
@@ -490,7 +491,8 @@ typedef struct d7_reader_options {
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
     bool full;    /* recover, and do not trust the islands either: the whole file is scanned */
     const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
-    unsigned lanes; /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor;
+    unsigned
+        lanes; /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor;
                        at most D7_READER_LANES_MAX count. What is read, and what is said about damage, does not depend
                        on it */
     /* Leave out what the tail of an unclosed file holds (NAME.photons.tail beside it, see "The tail"). Default
@@ -620,7 +622,8 @@ typedef struct d7_columns_options {
     uint64_t from;      /* the first row; default 0 */
     uint64_t to;        /* one past the last; default UINT64_MAX: the end of the shortest column */
     size_t chunk_items; /* the most rows that one d7_columns_next() gives; default 0: 262144 */
-    bool skip_damaged;  /* leave out rows that a damaged page of some column held; default false: they are an error */
+    bool
+        skip_damaged; /* leave out rows that a damaged page of some column held; default false: they are an error */
 } d7_columns_options;
 
 /** Sets the defaults. Any thread. */
@@ -637,23 +640,25 @@ typedef struct d7_columns d7_columns;
  *              or before from; D7_ERR_NOMEM
  *  Memory      chunk_items of each column, rounded up to whole pages unless that is over 32 MiB
  */
-D7_API D7_MUST_USE int d7_columns_open(d7_columns **ret_columns, d7_reader *r, const uint32_t *dataset_ids, size_t n,
-                                       const d7_columns_options *options, d7_error *err);
+D7_API D7_MUST_USE int d7_columns_open(d7_columns **ret_columns, d7_reader *r, const uint32_t *dataset_ids,
+                                       size_t n, const d7_columns_options *options, d7_error *err);
 
 /** Consecutive rows. */
 typedef struct d7_chunk {
-    uint64_t first_item;       /* the row of values[..][0] */
-    size_t n;                  /* rows; 0: the end */
-    const void *const *values; /* [columns][n] in the order of dataset_ids, of each one's type, host byte order, aligned for
+    uint64_t first_item; /* the row of values[..][0] */
+    size_t n;            /* rows; 0: the end */
+    const void *const
+        *values; /* [columns][n] in the order of dataset_ids, of each one's type, host byte order, aligned for
                                   it; good until the next call */
 } d7_chunk;
 
 /** The next rows, in rising order; between 1 and chunk_items of them, n of 0 at the end. Pages are read from the file in its
  * order, all columns together, and decoded by the reader's lanes.
  *  Returns  0; D7_ERR_CORRUPT: a damaged page holds the next row (those before it were given, and with skip_damaged this is
- *           no error: first_item then jumps); D7_ERR_STATE: a page of unexpected length was met, and counting showed that
- *           shorter or longer pages before `from` had made the rows given so far misnumbered: open anew; D7_ERR_TRUNCATED:
- *           the file has shrunk; D7_ERR_IO; D7_ERR_NOMEM. After an error the same call may be made again
+ *           no error: first_item then jumps); D7_ERR_STATE: rows given so far turn out to have other numbers, because pages
+ *           of unexpected length before `from` were counted meanwhile, or a refresh found that the file was cut: open
+ *           anew; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_IO; D7_ERR_NOMEM. After the last three the same call may
+ *           be made again
  */
 D7_API D7_MUST_USE int d7_columns_next(d7_columns *c, d7_chunk *ret_chunk, d7_error *err);
 
@@ -694,8 +699,8 @@ D7_API D7_MUST_USE int d7_reader_page_entry(d7_reader *r, uint32_t dataset_id, u
  *           D7_ENTRY_BYTES_MAX
  *  Thread   any; pure
  */
-D7_API D7_MUST_USE int d7_page_relabel(const void *entry, size_t bytes, uint32_t dataset_id, void *out, size_t cap,
-                                       size_t *ret_bytes);
+D7_API D7_MUST_USE int d7_page_relabel(const void *entry, size_t bytes, uint32_t dataset_id, void *out,
+                                       size_t cap, size_t *ret_bytes);
 
 /** Called now and then during long work; anything but 0 stops it with D7_ERR_CANCELLED. */
 typedef int d7_progress_fn(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
@@ -738,7 +743,8 @@ D7_API d7_group d7_group_of(const char *dataset_name);
 /** The first dataset of a role. Returns 0; D7_ERR_NOTFOUND. */
 D7_API D7_MUST_USE int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_id);
 
-/** Items that every column of a group has: the length of the shortest; 0 where the file has none. */
+/** Items that every column of a group has: the length of the shortest; 0 where the file has none. In a closed file a
+ * column without any item is one that was not in use, and does not count. */
 D7_API uint64_t d7_reader_group_items(const d7_reader *r, d7_group group);
 
 /** The photons of a millisecond of the recording, by /photons/ms.
@@ -770,8 +776,8 @@ typedef struct d7_verify_summary {
     uint64_t entries;
     uint64_t pages;
     uint64_t damages, data_notes, style_notes; /* problems of each class; notices are not counted */
-    bool has_checksums;       /* NAME.photons.crc lies beside the file, and */
-    uint64_t checked_entries; /* so many entries agree with it */
+    bool has_checksums;                        /* NAME.photons.crc lies beside the file, and */
+    uint64_t checked_entries;                  /* so many entries agree with it */
 } d7_verify_summary;
 
 /** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,
@@ -798,10 +804,13 @@ D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem,
 
 /** Fill with d7_repair_options_init(). */
 typedef struct d7_repair_options {
-    bool keep_ragged; /* columns of a group may end at different items, as they do in the file; default false: all end where
+    bool
+        keep_ragged; /* columns of a group may end at different items, as they do in the file; default false: all end where
                          the shortest does */
-    bool unframed;    /* also rewrite files of unframed blocks: see d7_reader_options; default false: they are refused */
-    unsigned mode;    /* permissions of the new file, or of what is kept of a cut end, before the umask; default 0666 */
+    bool
+        unframed; /* also rewrite files of unframed blocks: see d7_reader_options; default false: they are refused */
+    unsigned
+        mode; /* permissions of the new file, or of what is kept of a cut end, before the umask; default 0666 */
     d7_progress_fn *progress; /* NULL is allowed */
     void *progress_ctx;
     const d7_io *io;
@@ -825,16 +834,17 @@ typedef struct d7_repair_dataset {
     uint64_t kept;     /* items of the result, those filled not counted */
     uint64_t lost;     /* in damaged pages */
     uint64_t left_out; /* readable, but other columns of the group have lost theirs, or end earlier */
-    uint64_t filled;   /* entries of /photons/ms in a lost page: they have the value of the next one, so that later
+    uint64_t
+        filled; /* entries of /photons/ms in a lost page: they have the value of the next one, so that later
                           milliseconds keep their numbers */
-    bool more_lost;    /* and a number of items that nobody knows, at the end */
+    bool more_lost; /* and a number of items that nobody knows, at the end */
 } d7_repair_dataset;
 
 /** Items that were taken out between others. */
 typedef struct d7_repair_gap {
-    d7_group group;      /* the columns concerned; D7_GROUP_NONE: dataset_id alone */
-    uint32_t dataset_id; /* else D7_NO_DATASET */
-    uint64_t item;       /* in the result: the first one after the gap */
+    d7_group group;       /* the columns concerned; D7_GROUP_NONE: dataset_id alone */
+    uint32_t dataset_id;  /* else D7_NO_DATASET */
+    uint64_t item;        /* in the result: the first one after the gap */
     uint64_t source_item; /* in the source: the first one that is gone */
     uint64_t n_items;
 } d7_repair_gap;
@@ -844,8 +854,9 @@ typedef struct d7_repair_report {
     d7_repair_outcome outcome;
     d7_state source_state;
     bool unframed;
-    bool tail_included;          /* items of the tail beside are in the result */
-    uint64_t unknown_from;       /* byte of the file from which on pages cannot be told their item numbers, because it is not
+    bool tail_included; /* items of the tail beside are in the result */
+    uint64_t
+        unknown_from; /* byte of the file from which on pages cannot be told their item numbers, because it is not
                                     known what was lost there: none of them is kept; D7_NO_OFFSET: there is no such place */
     uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
     d7_repair_dataset *datasets; /* [n_datasets] */

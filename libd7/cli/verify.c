@@ -126,7 +126,10 @@ static int verify_run(const command *self, int argc, char **argv) {
     job.path = argv[optind];
     d7_error err;
     d7_reader *r;
-    if (d7_reader_open(&r, job.path, NULL, &err) != 0)
+    d7_reader_options reading;
+    d7_reader_options_init(&reading);
+    reading.pages_only = true; /* what a tail beside holds is not the file's */
+    if (d7_reader_open(&r, job.path, &reading, &err) != 0)
         return command_fail(self, "%s", err.text);
     d7_verify_summary summary = {0};
     code = verify_reader(self, &job, r, &summary);

@@ -569,6 +569,32 @@ static void resuming_makes_up_for_lost_ones(void **state) {
     free(file);
 }
 
+/* A power cut can leave checksums of entries that the file lost. What a repair puts in their place is no damage. */
+static void repairs_in_place_cut_them(void **state) {
+    fixture *f = *state;
+    size_t n, n_crc;
+    create(f);
+    append(f, N);
+    d7_writer_free(f->w);
+    f->w = NULL;
+    uint8_t *file = copy_of(f, path, &n), *crc = copy_of(f, crc_path, &n_crc);
+    d7_repair_options o;
+    d7_repair_options_init(&o);
+    o.io = &f->io;
+    for (size_t bytes = 100; bytes <= n; bytes++) {
+        d7_repair_report report = {0};
+        disk_put(f->disk, path, file, bytes);
+        disk_put(f->disk, crc_path, crc, n_crc);
+        if (d7_repair_in_place(path, &o, &report, &f->err) != 0)
+            fail_msg("repair: %s", f->err.text);
+        d7_repair_report_free(&report);
+        expect_note(f, "entries that it does not have");
+        assert_int_equal(f->s.state, D7_STATE_CLOSED);
+    }
+    free(file);
+    free(crc);
+}
+
 static void resuming_without_leaves_nothing_wrong(void **state) {
     fixture *f = *state;
     crash(f);
@@ -597,6 +623,7 @@ int main(void) {
         TEST(blocks_have_a_limit),
         TEST(resuming_goes_on_with_them),
         TEST(resuming_makes_up_for_lost_ones),
+        TEST(repairs_in_place_cut_them),
         TEST(resuming_without_leaves_nothing_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

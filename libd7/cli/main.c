@@ -10,6 +10,7 @@ static const command *const commands[] = {
     &command_cat,
     &command_verify,
     &command_repair,
+    &command_follow,
     &command_copy,
     &command_split,
     &command_merge,

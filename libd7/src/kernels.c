@@ -59,6 +59,34 @@ static const d7__kernels avx2 = {
 };
 #endif
 
+#if D7__HAVE_AVX512
+/* Also asks whether the operating system saves the registers. */
+static bool has_avx512(void) {
+#if defined(D7__AVX512_EMULATED)
+    return true;
+#else
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#endif
+}
+
+static bool never(void) {
+    return false;
+}
+
+/* Only run by whoever asks for it by name: its checks have passed with the intrinsics in plain C, on no processor yet. */
+static const d7__kernels avx512 = {
+    .name = "avx512",
+    .usable = has_avx512,
+    .fast = never,
+    ENCODERS(avx512),
+    DECODERS(avx512),
+    .count = d7__avx512_count,
+};
+#endif
+
 #if D7__HAVE_NEON
 static const d7__kernels neon = {
     .name = "neon",
@@ -76,6 +104,9 @@ const d7__kernels *const d7__kernels_all[] = {
     &scalar,
 #if D7__HAVE_AVX2
     &avx2_encode, &avx2,
+#endif
+#if D7__HAVE_AVX512
+    &avx512,
 #endif
 #if D7__HAVE_NEON
     &neon,

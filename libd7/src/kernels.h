@@ -61,6 +61,15 @@ d7__count_fn d7__avx2_count;
 #define D7__HAVE_AVX2 0
 #endif
 
+#if (defined(__x86_64__) && defined(__GNUC__)) || defined(D7__AVX512_EMULATED)
+#define D7__HAVE_AVX512 1
+d7__encode_fn d7__avx512_encode_int16, d7__avx512_encode_uint16, d7__avx512_encode_32, d7__avx512_encode_64;
+d7__decode_fn d7__avx512_decode_16, d7__avx512_decode_32, d7__avx512_decode_64;
+d7__count_fn d7__avx512_count;
+#else
+#define D7__HAVE_AVX512 0
+#endif
+
 #if defined(__aarch64__) && defined(__ARM_NEON) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define D7__HAVE_NEON 1
 d7__encode_fn d7__neon_encode_int16, d7__neon_encode_uint16, d7__neon_encode_32, d7__neon_encode_64;

@@ -10,14 +10,18 @@
 #include "error.h"
 #include "reader.h"
 
+#define NOWHERE UINT64_MAX
+
 enum { CHUNK_ITEMS_DEFAULT = 1 << 18, ALIGNED_BYTES_MAX = 32 << 20 };
 
 typedef struct column {
     uint32_t dataset_id;
-    size_t size;         /* of an item */
-    size_t page_items;   /* of a whole page */
-    uint8_t *buffer;     /* [rows_cap] */
-    uint64_t page_start; /* first item of the page that holds the next row, when the map was last looked at */
+    d7_type type;
+    size_t size;       /* of an item */
+    size_t page_items; /* of a whole page */
+    uint8_t *buffer;   /* [rows_cap] */
+    uint64_t
+        page_start; /* first item of the page that holds the next row, by the map as it was; NOWHERE: none */
 } column;
 
 struct d7_columns {
@@ -64,6 +68,7 @@ static int take_column(d7_columns *c, size_t i, uint32_t dataset_id, d7_error *e
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: there is no dataset %" PRIu32,
                         c->reader->source.path, dataset_id);
     c->columns[i].dataset_id = dataset_id;
+    c->columns[i].type = info.type;
     c->columns[i].size = d7_type_size(info.type);
     c->columns[i].page_items = d7_items_per_page(info.type, c->reader->header.bytes_per_page);
     return 0;
@@ -97,7 +102,7 @@ static void choose_rows(d7_columns *c, size_t chunk_items) {
         c->rows_cap = pages * page;
         c->align = page;
     }
-    if (c->rows_cap > c->end - c->at)
+    if (!c->to_the_end && c->rows_cap > c->end - c->at)
         c->rows_cap = (size_t)(c->end - c->at);
 }
 
@@ -165,7 +170,7 @@ void d7_columns_free(d7_columns *c) {
     d7__release(a, c);
 }
 
-/* ---- filling the buffers ---- */
+/* ---- the page map ---- */
 
 /* The page that holds a row of a column. Returns false where none does: it is in the tail, or past the end. */
 static bool page_at(const d7_columns *c, size_t i, uint64_t row, uint64_t *ret_page, d7_page_info *ret_info) {
@@ -177,29 +182,47 @@ static bool page_at(const d7_columns *c, size_t i, uint64_t row, uint64_t *ret_p
 static uint64_t page_start(const d7_columns *c, size_t i, uint64_t row) {
     uint64_t page;
     d7_page_info info;
-    return page_at(c, i, row, &page, &info) ? info.first_item : 0;
+    return page_at(c, i, row, &page, &info) ? info.first_item : NOWHERE;
 }
 
-/* The map has changed: is it still true of the rows given so far? Only pages that were never looked at, before the first
- * row, can have moved them. */
-static int take_new_map(d7_columns *c, d7_error *err) {
-    uint64_t items = shortest_column(c);
-    const char *path = c->reader->source.path;
+/* Goes on to a row. */
+static void go_to(d7_columns *c, uint64_t row) {
+    c->begun = c->begun || row > c->at;
+    c->at = row;
     for (size_t i = 0; i < c->n; i++)
-        if (c->begun && page_start(c, i, c->at) != c->columns[i].page_start)
-            return d7__fail(
-                err, D7_ERR_STATE, 0, D7_NO_OFFSET,
-                "%s: pages of dataset %s before the first row do not hold what they should: rows have other "
-                "numbers than was thought, begin anew",
-                path, c->reader->header.datasets[c->columns[i].dataset_id].name);
-    if (c->to_the_end)
-        c->end = items > c->at ? items : c->at;
-    if (c->end <= items)
-        return 0;
-    return d7__fail(err, D7_ERR_CORRUPT, 0, D7_NO_OFFSET,
-                    "%s: the shortest column holds %" PRIu64 " items, not %" PRIu64 ", as counting showed",
-                    path, items, c->end);
+        c->columns[i].page_start = page_start(c, i, row);
 }
+
+static int map_error(const d7_columns *c, size_t i, const char *what, d7_error *err) {
+    return d7__fail(err, D7_ERR_STATE, 0, D7_NO_OFFSET,
+                    "%s: %s: rows of column %zu have other numbers than was thought, begin anew",
+                    c->reader->source.path, what, i);
+}
+
+/* The map may have changed: is it still true of the rows given so far? Pages before the first row may turn out to be shorter
+ * or longer; and a refresh may find that the file was cut. */
+static int check_map(d7_columns *c, d7_error *err) {
+    for (size_t i = 0; i < c->n; i++) {
+        const column *o = &c->columns[i];
+        d7_dataset_info info;
+        if (d7_reader_dataset(c->reader, o->dataset_id, &info) != 0 || info.type != o->type)
+            return map_error(c, i, "the file holds other datasets now", err);
+        uint64_t start = page_start(c, i, c->at);
+        if (c->begun && start != o->page_start && start != NOWHERE && o->page_start != NOWHERE)
+            return map_error(c, i, "pages before the first row do not hold what they should", err);
+    }
+    uint64_t items = shortest_column(c);
+    if (c->to_the_end && (items >= c->at || !c->begun))
+        c->end = items > c->at ? items : c->at;
+    if (c->end <= items || (c->at == c->end && !c->begun))
+        return 0;
+    return d7__fail(err, D7_ERR_STATE, 0, D7_NO_OFFSET,
+                    "%s: the shortest column holds %" PRIu64 " items, not %" PRIu64
+                    " as was thought; begin anew",
+                    c->reader->source.path, items, c->end);
+}
+
+/* ---- filling the buffers ---- */
 
 static size_t rows_to_read(const d7_columns *c) {
     uint64_t left = c->end - c->at;
@@ -212,8 +235,7 @@ static size_t rows_to_read(const d7_columns *c) {
 
 static int read_rows(d7_columns *c, size_t rows, bool *ret_recounted, d7_error *err) {
     for (size_t i = 0; i < c->n; i++) {
-        column *o = &c->columns[i];
-        o->page_start = page_start(c, i, c->at);
+        const column *o = &c->columns[i];
         c->wants[i] = (d7__want){.dataset_id = o->dataset_id, .from = c->at, .n = rows, .out = o->buffer};
     }
     return d7__reader_read_wants(c->reader, c->wants, c->n, ret_recounted, err);
@@ -229,7 +251,7 @@ static int fill(d7_columns *c, d7_error *err) {
         size_t rows = rows_to_read(c);
         int rc = read_rows(c, rows, &recounted, err);
         if (recounted && rc == 0) {
-            rc = take_new_map(c, err);
+            rc = check_map(c, err);
             if (rc != 0)
                 return rc;
             continue;
@@ -278,8 +300,7 @@ static void give(d7_columns *c, uint64_t stop, d7_chunk *ret_chunk) {
     for (size_t i = 0; i < c->n; i++)
         c->values[i] = c->columns[i].buffer + (size_t)(c->at - c->first) * c->columns[i].size;
     *ret_chunk = (d7_chunk){.first_item = c->at, .n = (size_t)(stop - c->at), .values = c->values};
-    c->begun = c->begun || stop > c->at;
-    c->at = stop;
+    go_to(c, stop);
 }
 
 static int say_damage(d7_columns *c, size_t i, d7_error *err) {
@@ -288,9 +309,12 @@ static int say_damage(d7_columns *c, size_t i, d7_error *err) {
 }
 
 int d7_columns_next(d7_columns *c, d7_chunk *ret_chunk, d7_error *err) {
+    int rc = check_map(c, err);
+    if (rc != 0)
+        return rc;
     while (c->at < c->end) {
         if (c->at >= c->first + c->rows) {
-            int rc = fill(c, err);
+            rc = fill(c, err);
             if (rc != 0)
                 return rc;
             continue;
@@ -302,8 +326,7 @@ int d7_columns_next(d7_columns *c, d7_chunk *ret_chunk, d7_error *err) {
         if (bad) {
             bad = bad < c->end ? bad : c->end;
             c->skipped += bad - c->at;
-            c->at = bad;
-            c->begun = true;
+            go_to(c, bad);
             continue;
         }
         uint64_t stop = c->first + c->rows;

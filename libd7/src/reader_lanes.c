@@ -64,7 +64,6 @@ static int start_lanes(d7_reader *r) {
     r->lanes = d7__new(&r->alloc, sizeof *r->lanes);
     if (!r->lanes)
         return D7_ERR_NOMEM;
-    r->lanes->reader = r;
     r->lanes->entry_bytes = entry_bytes;
     return 0;
 }
@@ -205,6 +204,7 @@ static void run_lanes(d7_reader *r, size_t n) {
 
 int d7__lanes_decode(d7_reader *r, size_t n, d7_error *err) {
     struct d7__lanes *all = r->lanes;
+    all->reader = r;
     make_groups(all, n);
     if (all->n_groups == 0)
         return 0;

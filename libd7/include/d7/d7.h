@@ -620,7 +620,8 @@ D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_
 /** Fill with d7_columns_options_init(). */
 typedef struct d7_columns_options {
     uint64_t from;      /* the first row; default 0 */
-    uint64_t to;        /* one past the last; default UINT64_MAX: the end of the shortest column */
+    uint64_t to;        /* one past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by
+                           refreshing the reader */
     size_t chunk_items; /* the most rows that one d7_columns_next() gives; default 0: 262144 */
     bool
         skip_damaged; /* leave out rows that a damaged page of some column held; default false: they are an error */

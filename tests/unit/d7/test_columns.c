@@ -356,6 +356,81 @@ static void odd_page_before_the_first_row(void **state) {
     }
 }
 
+/* ---- refreshing in between ---- */
+
+static d7_writer *start_growing(fixture *f) {
+    d7_writer_options o = testing_writer_options(&f->io);
+    d7_writer *w;
+    o.overwrite = true;
+    o.bytes_per_page = PAGE;
+    assert_int_equal(d7_writer_create(&w, "memory", datasets, 4, &o, &f->err), 0);
+    return w;
+}
+
+/* Whole pages of /x and /t with values [first, first + n). */
+static void grow(d7_writer *w, uint64_t first, size_t n) {
+    for (uint32_t ds = 0; ds < 2; ds++) {
+        size_t size = d7_type_size(datasets[ds].type);
+        uint8_t *values = malloc(n * size);
+        for (size_t i = 0; i < n; i++)
+            store(ds, first + i, values + i * size);
+        assert_int_equal(d7_writer_append(w, ds, values, n, NULL), 0);
+        free(values);
+    }
+    assert_int_equal(d7_writer_flush(w, NULL), 0);
+}
+
+static void read_up_to(fixture *f, uint64_t *at, uint64_t end) {
+    uint64_t before;
+    size_t n;
+    do {
+        before = *at;
+        assert_int_equal(check_next(f, 2, 0, at, &n), 0);
+        assert_int_equal(*at, before + n);
+    } while (n);
+    assert_int_equal(*at, end);
+}
+
+static void rows_that_are_added_follow(void **state) {
+    fixture *f = *state;
+    d7_writer *w = start_growing(f);
+    uint64_t at = 0;
+    open_reader(f, 4);
+    assert_int_equal(open_columns(f, 2, 0, UINT64_MAX, 0, false), 0);
+    read_up_to(f, &at, 0);
+    for (uint64_t n = 0; n < 40 * 2048; n += 8 * 2048) {
+        grow(w, n, 8 * 2048);
+        read_up_to(f, &at, n);
+        assert_int_equal(d7_reader_refresh(f->r, NULL, &f->err), 0);
+        read_up_to(f, &at, n + 8 * 2048);
+    }
+    d7_writer_free(w);
+}
+
+static void a_cut_file_ends_the_reading(void **state) {
+    fixture *f = *state;
+    static const uint64_t ends[] = {UINT64_MAX, 15 * 2048};
+    for (size_t i = 0; i < 2; i++) {
+        d7_writer *w = start_growing(f);
+        uint64_t at = 0;
+        size_t n, half;
+        unsigned changes;
+        grow(w, 0, 8 * 2048);
+        half = f->file.n;
+        grow(w, 8 * 2048, 8 * 2048);
+        d7_writer_free(w);
+        open_reader(f, 4);
+        assert_int_equal(open_columns(f, 2, 0, ends[i], 12 * 2048, false), 0);
+        assert_int_equal(check_next(f, 2, 0, &at, &n), 0);
+        assert_int_equal(n, 12 * 2048);
+        f->file.n = half;
+        assert_int_equal(d7_reader_refresh(f->r, &changes, &f->err), 0);
+        assert_true(changes & D7_CHANGE_CUT);
+        assert_int_equal(check_next(f, 2, 0, &at, &n), D7_ERR_STATE);
+        assert_non_null(strstr(f->err.text, "begin anew"));
+    }
+}
+
 /* ---- memory ---- */
 
 static int read_all(fixture *f) {
@@ -389,9 +464,10 @@ static void memory_may_end_anywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(any_range_in_any_chunks),   TEST(ends_and_ragged_columns),
-        TEST(damaged_rows_are_left_out), TEST(damage_is_an_error_where_it_begins),
-        TEST(odd_pages_in_the_middle),   TEST(odd_page_before_the_first_row),
+        TEST(any_range_in_any_chunks),    TEST(ends_and_ragged_columns),
+        TEST(damaged_rows_are_left_out),  TEST(damage_is_an_error_where_it_begins),
+        TEST(odd_pages_in_the_middle),    TEST(odd_page_before_the_first_row),
+        TEST(rows_that_are_added_follow), TEST(a_cut_file_ends_the_reading),
         TEST(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "result.h"
@@ -39,7 +40,8 @@ static bool add_usual(import_job *job) {
     char creator[64];
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         const char *value = attribute_value(list, same[i][0]);
-        if (value && !attribute_put(list, NULL, same[i][1], value))
+        bool is_date = i > 0 || (value && strchr(value, 'T')); /* times out of range are kept as numbers */
+        if (value && *value && is_date && !attribute_put(list, NULL, same[i][1], value))
             return false;
     }
     snprintf(creator, sizeof creator, "d7 import %s", d7_version());

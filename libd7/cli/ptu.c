@@ -295,8 +295,8 @@ static int read_tag(header_job *job, ptu_tag *ret) {
     if (tag.name[0] == 0)
         return header_fault(job, tag.offset, "a tag without a name: the header is damaged");
     for (char *p = tag.name; *p; p++)
-        if (*p < 0x20 || *p > 0x7E)
-            return header_fault(job, tag.offset, "a tag whose name is no text: the header is damaged");
+        if (*p < 0x20 || *p > 0x7E) /* a PicoHarp's software has been seen to write such names */
+            *p = '_';
     tag.index = (int32_t)bytes_load32(bytes + 32);
     tag.type = bytes_load32(bytes + 36);
     tag.value = bytes_load64(bytes + 40);

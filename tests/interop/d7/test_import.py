@@ -160,6 +160,7 @@ def tags_become_attributes(folder):
         tag("File_CreatingTime", ptumake.TIME, 25569 + 0.5), tag("Strange", ptumake.TIME, 1e300),
         tag("Floats", ptumake.FLOATS, [1.0, -2.5, 1e-300]), tag("Blob", ptumake.BLOB, b"\x00\xfe"),
         tag("Large", ptumake.BLOB, bytes(3 << 20)), tag("Void", ptumake.ANSI, ""),
+        tag("\x02HWInpChan", ptumake.INT, 7, index=0),
     ])
     a = run_import(folder, ptumake.make("generic-t2", [], 1e-12, more=more)).attributes
     assert a["FileGuid"] == a["ptu.File_GUID"] == "{AB}"
@@ -170,6 +171,7 @@ def tags_become_attributes(folder):
     assert a["ptu.Float"] == "0.1" and a["ptu.NotFinite"] == "inf"
     assert a["Created"] == a["ptu.File_CreatingTime"] == "1970-01-01T12:00:00.000" and float(a["ptu.Strange"]) == 1e300
     assert a["ptu.Floats"] == "[1, -2.5, 1e-300]" and a["ptu.Blob"] == "00fe"
+    assert a["ptu._HWInpChan(0)"] == "7"
     assert a["ptu.Large"] == "(3145728 bytes)" and a["FileCreator"].startswith("d7 import ")
 
 
@@ -291,6 +293,24 @@ def interrupted(folder):
     os.remove(fifo)
 
 
+def real_recording(folder):
+    """The begin of a real PicoHarp recording against columns that were converted from it by another program."""
+    hazelnut = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "data", "hazelnut")
+    with open(os.path.join(hazelnut, "head.ptu"), "rb") as f:
+        data = f.read()
+    got = run_import(folder, data, code=1)
+    assert "byte %d: the file was cut: it holds 12000 of 6070158 records" % len(data) in d7.err, d7.err
+    n = len(got.columns["/photons/dt"])
+    assert n == 11884 and n + len(got.columns["/markers/bits"]) <= 12000
+    assert got.columns["/photons/dt"] == np.fromfile(os.path.join(hazelnut, "dt.u16"), "<u2")[:n].tolist()
+    ms = np.fromfile(os.path.join(hazelnut, "ms.u64"), "<u8")
+    assert got.columns["/photons/ms"] == ms[:len(got.columns["/photons/ms"])].tolist()
+    assert set(got.columns["/photons/channel"]) == {1} and set(got.columns["/markers/bits"]) <= {1, 2, 4}
+    a = got.attributes
+    assert a["ptu.HW_Type"] == "PicoHarp" and a["/photons/TacChannel"] == "96.96969697" and "Created" not in a
+    assert a["ptu._HWInpChan_CFDLeveld(0)"] == "100" and a["/photons/TimerFrequency"] == "78020000"
+
+
 def usable(folder):
     """What was imported is found by time."""
     kind = "hydraharp2-t3"
@@ -345,7 +365,7 @@ def other_readers_phconvert(folder):
 
 
 CASES = {"made": [every_type, no_events, several_batches, odd_units, tags_become_attributes, cut_files, odd_files, odd_records,
-                  usage, interrupted, usable],
+                  usage, interrupted, real_recording, usable],
          "ptufile": [other_readers_ptufile], "phconvert": [other_readers_phconvert]}
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
 import require
@@ -303,6 +304,23 @@ def output_that_fails(folder):
         assert os.listdir(folder) == ["in.photons"], os.listdir(folder)
 
 
+def interrupted(folder):
+    """A signal in the middle: nothing is left, under no name."""
+    ptu, path = os.path.join(folder, "in.ptu"), os.path.join(folder, "in.photons")
+    n = 3000000
+    with open(ptu, "wb") as f:
+        f.write(ptumake.header("generic-t2", n, 1e-12))
+        f.write(np.random.default_rng(1).integers(0, 1 << 25, n, dtype=np.uint32).astype("<u4").tobytes())
+    d7("import", ptu, "-o", path)
+    for name in ["out.npz"] + (["out.hdf5"] if has_hdf5(path, folder) else []):
+        p = subprocess.Popen([D7, "export", path, "-o", os.path.join(folder, name), "--compress", "9"], stderr=subprocess.PIPE)
+        while not any(entry.startswith("." + name) for entry in os.listdir(folder)):
+            time.sleep(0.002)
+        p.send_signal(signal.SIGINT)
+        assert p.wait() == 2 and b"stopped" in p.stderr.read()
+        assert sorted(os.listdir(folder)) == ["in.photons", "in.ptu"], os.listdir(folder)
+
+
 def has_hdf5(path, folder):
     out = os.path.join(folder, "try.hdf5")
     p = subprocess.run([D7, "export", path, "-o", out], stderr=subprocess.PIPE)
@@ -427,7 +445,7 @@ def hdf5_valid(folder):
 
 
 CASES = {"made": [npz_of_fixtures, npz_every_level, npz_names, csv_columns, ranges, around_damage, unequal_columns, usage,
-                  output_that_fails],
+                  output_that_fails, interrupted],
          "h5py": [hdf5_by_milliseconds, hdf5_part, hdf5_by_clock, hdf5_without], "phconvert": [hdf5_valid]}
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ static int copy_open(const copy_options *o, const char *path, const char *output
         do {
             job_clear(&job);
             code = copy_file(&job);
-        } while (code == MOVE_AGAIN);
+        } while (code == MOVE_AGAIN && (code = input_count(&job.in)) == 0);
         job_clear(&job);
         input_close(&job.in);
     }

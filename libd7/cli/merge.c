@@ -121,11 +121,7 @@ static int move_part(merge_job *job, mover *m, size_t i) {
     code = mover_move(m, &source);
     free(source.skipped);
     input_close(&in);
-    return code == MOVE_AGAIN ? command_fail(job->o->self,
-                                             "%s: its pages have unexpected lengths; d7 repair makes a "
-                                             "regular file of it",
-                                             part->path)
-                              : code;
+    return code;
 }
 
 static int move_all(merge_job *job, d7_writer *w) {
@@ -223,7 +219,7 @@ static int merge_all(merge_job *job) {
     return code;
 }
 
-static void job_free(merge_job *job) {
+static void job_clear(merge_job *job) {
     if (job->head.reader)
         input_close(&job->head);
     attribute_free(&job->attributes);
@@ -232,22 +228,39 @@ static void job_free(merge_job *job) {
     free(job->ids);
     free(job->ranges);
     free(job->parts.parts);
-    cli_pool_free(job->parts.options.pool);
+    job->datasets = NULL;
+    job->ids = NULL;
+    job->ranges = NULL;
+    job->parts.parts = NULL;
+}
+
+static int merge_once(merge_job *job, char **paths) {
+    job->parts.parts = calloc(job->parts.n, sizeof *job->parts.parts);
+    if (!job->parts.parts)
+        return no_memory(job);
+    for (size_t i = 0; i < job->parts.n; i++) {
+        job->parts.parts[i].path = paths[i];
+        job->parts.parts[i].given = i;
+    }
+    int code = merge_all(job);
+    job_clear(job);
+    return code;
 }
 
 static int merge_files(const merge_options *o, const char *output, char **paths, size_t n) {
     merge_job job = {.o = o, .output = output};
     job.parts = (merge_parts){.self = o->self,
-                              .parts = calloc(n, sizeof *job.parts.parts),
                               .n = n,
                               .options = {.unframed = o->unframed, .pool = cli_pool_new(0)},
                               .force = o->force};
-    for (size_t i = 0; i < n && job.parts.parts; i++) {
-        job.parts.parts[i].path = paths[i];
-        job.parts.parts[i].given = i;
+    int code = merge_once(&job, paths);
+    if (code == MOVE_AGAIN) {
+        job.parts.options.count = true;
+        code = merge_once(&job, paths);
     }
-    int code = job.parts.parts ? merge_all(&job) : no_memory(&job);
-    job_free(&job);
+    if (code == MOVE_AGAIN)
+        code = command_fail(o->self, "pages have unexpected lengths; d7 repair makes regular files");
+    cli_pool_free(job.parts.options.pool);
     return code;
 }
 

@@ -318,8 +318,11 @@ static int split_input(split_job *job) {
         return code;
     input_tell_trimmed(&job->in, job->wanted);
     code = split_all(job);
-    if (code == MOVE_AGAIN && job->number == 0)
-        code = split_all(job);
+    if (code == MOVE_AGAIN && job->number == 0) {
+        code = input_count(&job->in);
+        if (code == 0)
+            code = split_all(job);
+    }
     if (code == MOVE_AGAIN)
         code = command_fail(job->o->self,
                             "%s: its pages have unexpected lengths; d7 repair makes a regular file of it",

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "cli/output.h"
+#include "result.h"
 #include "transfer_records.h"
 
 static const d7_executor *executor_of(transfer_input *in, cli_pool *pool) {
@@ -73,10 +74,25 @@ int input_open(transfer_input *ret, const command *self, const char *path, const
         return command_fail(self, "%s", err.text);
     }
     ret->trimmed = d7_reader_state(ret->reader) != D7_STATE_CLOSED || ret->skip_damaged;
-    int code = sort_datasets(ret);
+    int code = options->count ? input_count(ret) : 0;
+    if (code == 0)
+        code = sort_datasets(ret);
     if (code != 0)
         input_close(ret);
     return code;
+}
+
+static int stopped(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)done, (void)total;
+    return command_stopped;
+}
+
+int input_count(const transfer_input *in) {
+    d7_error err;
+    int rc = d7_reader_check(in->reader, stopped, NULL, &err);
+    return rc == 0                  ? 0
+           : rc == D7_ERR_CANCELLED ? command_stopped_code(in->self)
+                                    : command_fail(in->self, "%s", err.text);
 }
 
 void input_close(transfer_input *in) {
@@ -110,6 +126,8 @@ static bool stops(const transfer_input *in, const d7_problem *p, const bool *wan
     if (p->code == D7_PROBLEM_BAD_PAGE)
         return p->n_items == 0 && p->dataset_id < in->n_datasets && wanted[p->dataset_id] && to_end &&
                (!in->skip_damaged || p->dataset_id == in->ms);
+    if (p->code == D7_PROBLEM_CHECKSUM) /* such pages decode, but not to what was recorded */
+        return p->dataset_id >= in->n_datasets || wanted[p->dataset_id];
     return hides_pages(p->code) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
 }
 

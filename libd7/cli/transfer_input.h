@@ -27,12 +27,16 @@ typedef struct transfer_input {
 
 typedef struct input_options {
     bool unframed, skip_damaged;
+    bool count; /* as input_count() */
     cli_pool *pool;
 } input_options;
 
 /* *ret must stay where it is. Returns 0, or an exit code after saying why. */
 int input_open(transfer_input *ret, const command *self, const char *path, const input_options *options);
 void input_close(transfer_input *in);
+
+/* Looks into every page, so that all lengths are right. Returns 0, or an exit code after saying why. */
+int input_count(const transfer_input *in);
 
 /* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets]; to_end: up to
  * the last item. */

@@ -207,7 +207,12 @@ static int skip_rows(rows *s, uint64_t next) {
     return code;
 }
 
+/* Pages of unexpected length make the reader count a dataset anew, which may have fewer items than it seemed. */
 static int columns_failed(const rows *s, const d7_error *err) {
+    d7_dataset_info info;
+    for (size_t i = 0; i < s->n; i++)
+        if (d7_reader_dataset(s->source->in->reader, s->ids[i], &info) == 0 && info.items < s->to)
+            return MOVE_AGAIN;
     return err->code == D7_ERR_STATE ? MOVE_AGAIN : input_fail(s->source->in, err);
 }
 
@@ -325,6 +330,19 @@ static int move_photons(mover *m, move_source *source) {
     return code;
 }
 
+/* The last pages in the order of the columns, those that are moved as they are among the others. */
+static int end_columns(mover *m, const move_source *source) {
+    int code = 0;
+    for (size_t i = 0; i < m->n && code == 0; i++) {
+        d7_error err;
+        if (m->columns[i].waits)
+            code = mover_put_page(m, source, &m->columns[i]);
+        else if (d7_writer_end_dataset(m->writer, m->columns[i].id, &err) != 0)
+            code = write_failed(m, &err);
+    }
+    return code;
+}
+
 int mover_move(mover *m, move_source *source) {
     int code = 0;
     for (size_t i = 0; i < m->n && code == 0; i++)
@@ -334,10 +352,7 @@ int mover_move(mover *m, move_source *source) {
         code = move_set(m, source, SET_TAGS, NULL);
     if (code == 0)
         code = move_photons(m, source);
-    for (size_t i = 0; i < m->n && code == 0; i++)
-        if (m->columns[i].waits)
-            code = mover_put_page(m, source, &m->columns[i]);
-    return code;
+    return code == 0 && source->last ? end_columns(m, source) : code;
 }
 
 int mover_begin(mover *ret, const command *self, d7_writer *w, const d7_dataset *datasets,

@@ -293,6 +293,8 @@ bool records_merge(attribute_list *list, attribute_list *part, void (*differs)(v
     attribute_node *before = NULL;
     for (const attribute_node *node = part->last; node; node = node->previous) {
         attribute_node *known = attribute_find(list, node->key);
+        if (!known && of_part(node->key))
+            continue;
         if (!known || last_counts(node->key)) {
             if (!attribute_put(list, before, node->key, node->value))
                 return false;

@@ -39,13 +39,29 @@ static char *temporary_name(const char *path) {
     return text;
 }
 
+/* A file that a live writer holds is not replaced: what it records from then on would have no name. */
+static bool is_held(const char *path) {
+    const d7_io *io = d7_io_system();
+    void *file;
+    bool held = false;
+    if (io->open(io->ctx, path, D7_IO_READ, 0, &file) != 0)
+        return false;
+    if (io->held(io->ctx, file, &held) != 0)
+        held = false;
+    io->close(io->ctx, file);
+    return held;
+}
+
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
     struct stat st;
     *ret = (result_file){.self = self, .overwrite = overwrite};
     if (!overwrite && lstat(path, &st) == 0)
         return command_fail(self, "%s: the file exists already; --overwrite replaces it", path);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    bool there = stat(path, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
         return command_fail(self, "%s: is a folder", path);
+    if (there && S_ISREG(st.st_mode) && is_held(path))
+        return command_fail(self, "%s: a writer holds this file; it is not replaced", path);
     ret->path = strdup(path);
     ret->temporary = temporary_name(path);
     if (!ret->path || !ret->temporary) {

@@ -15,7 +15,7 @@ typedef struct result_file {
 } result_file;
 
 /* Prepares a result and makes SIGINT and SIGTERM set command_stopped. `temporary` does not exist yet.
- * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, or the folder is not. */
+ * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, or a writer holds it. */
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret);
 
 /* Syncs the file and gives it its name, without replacing unless `overwrite`. Returns 0, or an exit code after saying

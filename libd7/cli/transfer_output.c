@@ -3,19 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file that a live writer holds is not replaced: what it records from then on would have no name. */
-static bool is_held(const char *path) {
-    const d7_io *io = d7_io_system();
-    void *file;
-    bool held = false;
-    if (io->open(io->ctx, path, D7_IO_READ, 0, &file) != 0)
-        return false;
-    if (io->held(io->ctx, file, &held) != 0)
-        held = false;
-    io->close(io->ctx, file);
-    return held;
-}
-
 /* Errors of the library name the temporary file until the writer knows its final name. */
 static int fail_to_create(const transfer_output *out, const d7_error *err) {
     size_t n = strlen(out->result.temporary);
@@ -48,8 +35,6 @@ static int create(transfer_output *out, const output_options *o) {
 
 int output_begin(transfer_output *ret, const command *self, const output_options *options) {
     transfer_output out = {.self = self};
-    if (options->overwrite && is_held(options->path))
-        return command_fail(self, "%s: a writer holds this file; it is not replaced", options->path);
     int code = result_begin(self, options->path, options->overwrite, &out.result);
     if (code == 0)
         code = create(&out, options);

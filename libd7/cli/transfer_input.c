@@ -133,19 +133,26 @@ static bool stops(const transfer_input *in, const d7_problem *p, const bool *wan
 
 int input_judge(const transfer_input *in, const bool *wanted, bool to_end) {
     int code = 0;
-    bool hidden = false;
+    bool hidden = false, changed = false;
     d7_problem p;
     for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++) {
         if (p.severity == D7_DAMAGE)
             print_problem(stderr, in->path, &p, in->reader);
         hidden |= p.severity == D7_DAMAGE && hides_pages(p.code);
-        if (stops(in, &p, wanted, to_end))
-            code = CLI_PROBLEMS;
+        if (!stops(in, &p, wanted, to_end))
+            continue;
+        changed |= p.code == D7_PROBLEM_CHECKSUM;
+        code = CLI_PROBLEMS;
     }
     if (hidden)
         command_fail(in->self,
                      "%s: pages may be missing, so that columns would not belong together; d7 repair makes a "
                      "whole file of what is good",
+                     in->path);
+    else if (changed)
+        command_fail(in->self,
+                     "%s: by its checksums some values are not what was recorded; a range that ends before them, or "
+                     "--exclude, copies the rest",
                      in->path);
     else if (code != 0)
         command_fail(in->self,

@@ -150,10 +150,11 @@ int input_judge(const transfer_input *in, const bool *wanted, bool to_end) {
                      "whole file of what is good",
                      in->path);
     else if (changed)
-        command_fail(in->self,
-                     "%s: by its checksums some values are not what was recorded; a range that ends before them, or "
-                     "--exclude, copies the rest",
-                     in->path);
+        command_fail(
+            in->self,
+            "%s: by its checksums some values are not what was recorded; a range that ends before them, or "
+            "--exclude, copies the rest",
+            in->path);
     else if (code != 0)
         command_fail(in->self,
                      "%s: items are damaged; --skip-damaged leaves such items out (milliseconds only as a "

@@ -22,6 +22,8 @@ export_set *export_find_set(const export_job *job, d7_group group) {
 
 static int add_column(export_job *job, uint32_t dataset_id, const d7_dataset_info *info) {
     d7_group group = d7_group_of(info->name);
+    if (info->items == 0 && d7_reader_group_items(job->reader, group) > 0)
+        group = D7_GROUP_NONE; /* a column that was not in use has no rows to share */
     export_set *set = group == D7_GROUP_NONE ? NULL : export_find_set(job, group);
     if (!set) {
         export_set *sets = realloc(job->sets, (job->n_sets + 1) * sizeof *sets);

@@ -266,6 +266,12 @@ def unequal_columns(folder):
     assert "items 500 to 699 of /photons/x have none beside them in /photons/y" in d7.err, d7.err
     d7("export", path, "-o", out, "--overwrite", "--dataset", "/photons/x")
     assert len(load(out)[0]["/photons/x"]) == 700 and d7.err == ""
+    # A column that was not in use is none of them.
+    write_file(path, [("/photons/x", "uint16", range(700)), ("/photons/y", "uint16", []), ("/photons/dt", "uint16", range(700))])
+    d7("export", path, "-o", out, "--overwrite")
+    got, _ = load(out)
+    assert [len(got[name]) for name in ("/photons/x", "/photons/y", "/photons/dt")] == [700, 0, 700] and d7.err == ""
+    assert d7("export", path, "-o", "-").startswith(b"/photons/x,/photons/dt\n0,0\n1,1\n")
 
 
 # ---- how it ends ----

@@ -218,14 +218,40 @@ int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entr
     return rc == 0 && *ret_found != D7__FOUND_ENTRY && first.begin ? keep_head(f, at, e, err) : rc;
 }
 
+/* Past the zeros from `at` on that are empty fragments, at most to the end of the block. */
+static int skip_zeros(d7__source *s, uint64_t *at, d7_error *err) {
+    const uint8_t *p;
+    uint64_t end = next_block(*at) < s->size ? next_block(*at) : s->size;
+    size_t n = (size_t)(end - *at), zeros = 0;
+    int rc = d7__source_get(s, *at, n, &p, err);
+    if (rc != 0)
+        return rc;
+    while (zeros + 8 <= n && bytes_load64(p + zeros) == 0)
+        zeros += 8;
+    while (zeros < n && p[zeros] == 0)
+        zeros++;
+    *at += zeros == n ? n - n % HEADER_BYTES : zeros - zeros % HEADER_BYTES;
+    return 0;
+}
+
 int d7__entry_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entry *e, d7_error *err) {
+    return d7__entry_before(f, from, UINT64_MAX, ret_found, e, err);
+}
+
+int d7__entry_before(d7__framing *f, uint64_t from, uint64_t to, d7__found *ret_found, d7__entry *e,
+                     d7_error *err) {
     d7__source *s = f->source;
-    uint64_t skipped = D7_NO_OFFSET;
+    uint64_t skipped = D7_NO_OFFSET, at = d7__frame_begin(from);
     if (f->unframed)
         return d7__unframed_next(f, from, ret_found, e, err);
-    for (uint64_t at = d7__frame_begin(from); at < s->size; at = d7__frame_begin(at)) {
+    for (; at < s->size && at < to; at = d7__frame_begin(at)) {
         fragment part;
         int rc = fragment_read(s, at, &part, err);
+        if (rc == 0 && !part.torn && part.bytes == 0 && !part.begin && !part.end) {
+            rc = skip_zeros(s, &at, err);
+            if (rc == 0)
+                continue;
+        }
         if (rc != 0)
             return rc;
         if (part.begin || part.crosses) {
@@ -242,7 +268,8 @@ int d7__entry_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entr
             skipped = at;
         at += HEADER_BYTES + part.bytes;
     }
-    *e = (d7__entry){.offset = s->size, .next = s->size, .skipped = skipped};
+    at = at < s->size ? at : s->size;
+    *e = (d7__entry){.offset = at, .next = at, .skipped = skipped};
     *ret_found = D7__FOUND_END;
     return 0;
 }

@@ -60,4 +60,8 @@ int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entr
  * and the rest of an entry that began earlier are passed over. Returns as d7__entry_at(), also FOUND_END. */
 int d7__entry_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entry *ret_entry, d7_error *err);
 
+/* The same, but FOUND_END when none begins before `to`: what follows is not read. */
+int d7__entry_before(d7__framing *f, uint64_t from, uint64_t to, d7__found *ret_found, d7__entry *ret_entry,
+                     d7_error *err);
+
 #endif

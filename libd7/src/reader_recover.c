@@ -18,7 +18,7 @@
 #include "error.h"
 #include "reader.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 4 * D7_BLOCK_BYTES };
+enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES };
 
 static void add(d7_reader *r, d7_problem_code code, uint64_t offset, const char *text) {
     d7_problem p = d7__problem(code, offset, "%s", text);
@@ -224,7 +224,7 @@ static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
     for (;;) {
         d7__found found;
         d7__entry entry;
-        int rc = d7__entry_next(&r->framing, from, &found, &entry, err);
+        int rc = d7__entry_before(&r->framing, from, to, &found, &entry, err);
         if (rc != 0)
             return rc;
         if (from <= r->source.size)
@@ -255,7 +255,7 @@ static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there,
     for (;;) {
         d7__found found;
         d7__kind kind;
-        int rc = d7__entry_next(&r->framing, from, &found, ret_entry, err);
+        int rc = d7__entry_before(&r->framing, from, to, &found, ret_entry, err);
         if (rc != 0 || found == D7__FOUND_END || found == D7__FOUND_TORN || ret_entry->offset >= to)
             return rc;
         if (found == D7__FOUND_ENTRY && d7__entry_kind(ret_entry->data, ret_entry->bytes, &kind, ret_body) &&
@@ -265,6 +265,21 @@ static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there,
         }
         from = ret_entry->next;
     }
+}
+
+/* The Index entry that begins right at `at`, if one does. Of a page that begins there only the head is looked at. */
+static int find_index_at(d7_reader *r, uint64_t at, bool *ret_there, d7__entry *ret_entry,
+                         d7__cursor *ret_body, d7_error *err) {
+    enum { FRAGMENT_HEADER = 2, BEGIN_BYTE = 0x80 };
+    const uint8_t *p;
+    at = d7__frame_begin(at);
+    if (at + FRAGMENT_HEADER < r->source.size && at % D7_BLOCK_BYTES + FRAGMENT_HEADER < D7_BLOCK_BYTES) {
+        int rc = d7__source_get(&r->source, at, FRAGMENT_HEADER + 1, &p, err);
+        *ret_there = false;
+        if (rc != 0 || (p[1] & BEGIN_BYTE && p[2] != D7__TAG(D7__KIND_INDEX, D7__BYTES)))
+            return rc;
+    }
+    return find_index(r, at, at + 1, ret_there, ret_entry, ret_body, err);
 }
 
 /* What an island lists, before any of it is taken. */
@@ -334,7 +349,7 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
             return d7__reader_no_memory(r, err);
         v->covered = entry->next;
         v->last_entry = entry->offset;
-        rc = find_index(r, entry->next, d7__frame_begin(entry->next) + 1, &there, entry, &body, err);
+        rc = find_index_at(r, entry->next, &there, entry, &body, err);
         if (rc != 0)
             return rc;
     }
@@ -349,7 +364,7 @@ static int take_early(d7_reader *r, d7_error *err) {
         bool there;
         d7__entry entry;
         d7__cursor body;
-        int rc = find_index(r, v->covered, d7__frame_begin(v->covered) + 1, &there, &entry, &body, err);
+        int rc = find_index_at(r, v->covered, &there, &entry, &body, err);
         if (rc != 0 || !there)
             return rc;
         if (take_index(r, &entry, body, false) != 0)

@@ -144,8 +144,9 @@ int d7__unframed_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__e
 }
 
 int d7__unframed_next(d7__framing *f, uint64_t from, d7__found *ret_found, d7__entry *e, d7_error *err) {
-    stretch first;
-    int rc = stretch_at(f->source, from, &first, err);
+    stretch first = {.at = from};
+    /* The search after something bad goes on at the end of the file, whose last block may be bad itself. */
+    int rc = from < f->source->size ? stretch_at(f->source, from, &first, err) : 0;
     if (rc != 0)
         return rc;
     if (first.n == 0 && !first.bad) {

@@ -12,7 +12,7 @@ static const char end_signature[] = "End of D7 Photons Data File";
 
 /* What protobuf-c may take to unpack one message: a hostile header of 16 MiB could else cost many times its
  * size. */
-enum { UNPACK_BUDGET = 96 * 1024 * 1024 };
+enum { UNPACK_BUDGET = 40 * 1024 * 1024 };
 
 typedef struct budget {
     const d7_alloc *alloc;
@@ -218,7 +218,8 @@ bool d7__epilogue_unpack(d7__cursor body, uint64_t *ret_global_index_offset) {
         if (f.number == 1 && f.wire_type == D7__VARINT)
             offset = f.value;
         else if (f.number == 2 && f.wire_type == D7__BYTES)
-            signed_right = f.n_bytes == sizeof end_signature - 1 && memcmp(f.bytes, end_signature, f.n_bytes) == 0;
+            signed_right =
+                f.n_bytes == sizeof end_signature - 1 && memcmp(f.bytes, end_signature, f.n_bytes) == 0;
     }
     if (signed_right)
         *ret_global_index_offset = offset;

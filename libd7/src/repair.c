@@ -176,9 +176,11 @@ static bool has_tail(const d7_reader *r) {
 }
 
 /* The tail's attributes are the newest; only the reader that knows it has them. */
-static int take_tail_attributes(d7__repair_plan *p, d7_error *err) {
-    for (size_t i = 0; p->tailed && i < p->tailed->attributes.n; i++)
-        if (d7__attributes_set(&p->r->attributes, &p->tailed->attributes.items[i], NULL) != 0)
+static int take_tail_attributes(d7__repair_plan *p, const d7_reader *source, d7_error *err) {
+    size_t n = d7_reader_state(source) == D7_STATE_OPEN ? d7_reader_n_attributes(source) : 0;
+    d7_attribute a;
+    for (size_t i = 0; i < n && d7_reader_attribute(source, i, &a) == 0; i++)
+        if (d7__attributes_set(&p->r->attributes, &a, NULL) != 0)
             return d7__reader_no_memory(p->r, err);
     return 0;
 }
@@ -187,15 +189,21 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
                        d7_repair_report *report, d7_error *err) {
     d7__repair_plan p = {.keep_ragged = s->o->keep_ragged, .tailed = has_tail(source) ? source : NULL};
     d7_reader_options options = reading(s->o);
+    d7__changed changed = {0};
     int rc = d7__reader_open_header(&p.r, path, &options, err);
     if (rc == 0)
-        rc = d7__repair_survey(p.r, steps_progress, s, &p.survey, err);
+        rc = d7__changed_begin(&changed, p.r, err);
+    if (rc == 0)
+        rc = d7__repair_survey(p.r, &changed, steps_progress, s, &p.survey, err);
     s->step++;
     if (rc == 0)
         rc = d7_reader_check(p.r, steps_progress, s, err);
+    if (rc == 0)
+        rc = d7__changed_mark(&changed, err);
+    d7__changed_free(&changed);
     s->step++;
     if (rc == 0)
-        rc = take_tail_attributes(&p, err);
+        rc = take_tail_attributes(&p, source, err);
     if (rc == 0)
         rc = d7__repair_plan_make(&p, err);
     if (rc == 0 && report_plan(&p, report) != 0)

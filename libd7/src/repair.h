@@ -2,6 +2,7 @@
  *
  *   repair_survey.c    what there is: every page that is whole, every page that is known to be lost, and from where on
  *                      nobody can say what was lost
+ *   repair_changed.c   pages that checksums beside the file say are not what was written
  *   repair_plan.c      what is kept: columns of a group lose the same items
  *   repair_texts.c     attributes and names: what refers to items is re-based, gap records, text that is no UTF-8
  *   repair_write.c     the new file
@@ -10,7 +11,33 @@
 #ifndef D7_SRC_REPAIR_H
 #define D7_SRC_REPAIR_H
 
+#include "checksums.h"
 #include "reader.h"
+
+/* ---- pages that have changed ---- */
+
+typedef struct d7__changed {
+    d7_reader *r; /* NULL: nothing was begun */
+    bool there;   /* there are checksums */
+    d7__sums_reader reader;
+    bool has_next;
+    d7__sum next;
+    uint64_t n_agree, n_differ, n_absent; /* entries; absent: of the checksums, but not of the file */
+    d7__page_ref *pages;                  /* [n] pages that differ */
+    size_t n, cap;
+} d7__changed;
+
+/* Looks for checksums beside the file, and at the header's. The header of `r` is known. Returns 0; D7_ERR_NOMEM; as
+ * d7__entry_at(). */
+int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err);
+
+/* Looks at an entry, in the order of the file. Returns 0; D7_ERR_NOMEM. */
+int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err);
+
+/* Makes the pages that differ damaged ones of the map, unless the checksums are another file's. Returns 0; D7_ERR_NOMEM. */
+int d7__changed_mark(d7__changed *c, d7_error *err);
+
+void d7__changed_free(d7__changed *c);
 
 /* ---- what there is ---- */
 
@@ -22,9 +49,10 @@ typedef struct d7__survey {
 } d7__survey;
 
 /* Reads a file from front to back. `r` has its header only; afterwards it has the page map (pages that are lost but
- * known among them) and the attributes. Returns 0; D7_ERR_CANCELLED; D7_ERR_TRUNCATED; D7_ERR_NOMEM; D7_ERR_IO. */
-int d7__repair_survey(d7_reader *r, d7_progress_fn *progress, void *ctx, d7__survey *ret_survey,
-                      d7_error *err);
+ * known among them) and the attributes. `changed` is shown every entry. Returns 0; D7_ERR_CANCELLED; D7_ERR_TRUNCATED;
+ * D7_ERR_NOMEM; D7_ERR_IO. */
+int d7__repair_survey(d7_reader *r, d7__changed *changed, d7_progress_fn *progress, void *ctx,
+                      d7__survey *ret_survey, d7_error *err);
 
 /* ---- what is kept ---- */
 

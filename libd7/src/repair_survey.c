@@ -27,6 +27,7 @@ typedef struct hole {
 
 typedef struct survey {
     d7_reader *r;
+    d7__changed *changed;
     d7__survey *result;
     hole *holes; /* [n_holes] in their order */
     size_t n_holes, cap_holes;
@@ -73,7 +74,8 @@ static bool in_some_hole(const survey *s, uint64_t offset) {
 
 static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     survey *s = ctx;
-    offset = d7__frame_begin(offset);
+    if (!s->r->framing.unframed)
+        offset = d7__frame_begin(offset);
     if (offset >= s->index_at || offset < s->r->data_start)
         return 0;
     s->first_page = offset < s->first_page ? offset : s->first_page;
@@ -151,7 +153,8 @@ static int survey_next(survey *s, uint64_t at, d7__found *ret_found, d7__entry *
     d7__framing *f = &s->r->framing;
     int rc = d7__entry_next(f, at, ret_found, e, err);
     uint64_t expected = d7__frame_begin(at), offset = e->offset;
-    if (rc != 0 || s->in_hole || *ret_found == D7__FOUND_END || offset <= expected)
+    /* Blocks without begin bits have their lengths in between, and what is lost there cannot be passed over. */
+    if (rc != 0 || f->unframed || s->in_hole || *ret_found == D7__FOUND_END || offset <= expected)
         return rc;
     d7__kind kind = D7__KIND_NONE;
     d7__cursor body;
@@ -188,6 +191,10 @@ static int survey_scan(survey *s, d7_progress_fn *progress, void *ctx, d7_error 
         if (rc != 0)
             return rc;
         at = e.next;
+        if (found == D7__FOUND_ENTRY && s->changed->there)
+            rc = d7__changed_look(s->changed, &e, err);
+        if (rc != 0)
+            return rc;
         if (survey_found(s, found, &e, &stop) != 0)
             return d7__reader_no_memory(r, err);
         if (progress && progress(ctx, at, r->source.size) != 0)
@@ -324,10 +331,10 @@ static int add_lost(survey *s) {
     return 0;
 }
 
-int d7__repair_survey(d7_reader *r, d7_progress_fn *progress, void *ctx, d7__survey *ret_survey,
-                      d7_error *err) {
+int d7__repair_survey(d7_reader *r, d7__changed *changed, d7_progress_fn *progress, void *ctx,
+                      d7__survey *ret_survey, d7_error *err) {
     d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET};
-    survey s = {.r = r, .result = &result, .due = r->header.index_step};
+    survey s = {.r = r, .changed = changed, .result = &result, .due = r->header.index_step};
     int rc = survey_scan(&s, progress, ctx, err);
     if (rc == 0)
         rc = resolve(&s, err);

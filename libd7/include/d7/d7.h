@@ -880,6 +880,8 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
  * (photond.gap.N, photond.marker.N); each gap made here becomes another photond.gap.N. What a tail beside the file holds is
  * included. A file that is closed and has no damage is left alone, and nothing is written.
  *
+ * Pages that checksums beside the file (NAME.photons.crc) say have changed since they were written count as lost.
+ *
  * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was written
  * after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed place.
  *

@@ -236,6 +236,25 @@ def unframed_file():
             assert have == d["values"], d["name"]
 
 
+def unframed_long():
+    """Several blocks of them, whole and cut."""
+    data, columns = recording(12000)
+    run, blocks = b"".join(e for _, e in d7ref.entries(data) if e[0] >> 3 in (1, 2)), b""
+    for at in range(0, len(run), d7ref.BLOCK - 2):
+        part = run[at:at + d7ref.BLOCK - 2]
+        blocks += struct.pack("<H", len(part)) + part
+    with tempfile.TemporaryDirectory() as folder:
+        for n in (len(blocks), len(blocks) - 20, 2 * d7ref.BLOCK, 40000):
+            said, got = repaired(blocks[:n], folder)
+            assert said["state"] == "unframed", said
+            kept = len(got[0])
+            assert kept == len(got[1]) == len(got[2]) and kept >= 128 * (n * 12000 // len(blocks) // 128 - 4), (n, kept)
+            for have, want in zip(got, columns):
+                assert have == want[:len(have)], n
+            if n == len(blocks):
+                assert kept == 12000 and len(got[3]) == len(columns[3])
+
+
 def names_and_attributes():
     """Text that is no UTF-8 becomes text, and unknown fields stay."""
     entry = d7ref.ld(1, d7ref.ld(1, d7ref.SIGNATURE) + d7ref.vi(2, 1) + d7ref.vi(3, 0) + d7ref.vi(4, 7) + d7ref.ld(5, b"free")
@@ -384,6 +403,6 @@ def by_photonsfile():
 if sys.argv[1:] == ["photonsfile"]:
     by_photonsfile()
 else:
-    for test in (fixtures, cuts, lost_pages, zeroed_blocks, unframed_file, names_and_attributes, folders, in_place, refusals,
+    for test in (fixtures, cuts, lost_pages, zeroed_blocks, unframed_file, unframed_long, names_and_attributes, folders, in_place, refusals,
                  stopping):
         test()

@@ -3,6 +3,7 @@
 #include "testing.h"
 
 const char source_path[] = "run.photons", out_path[] = "out.photons";
+static const char sums_path[] = "run.photons.crc";
 
 static const d7_dataset datasets[N_COLUMNS] = {{"/photons/x", D7_UINT16},
                                                {"/photons/y", D7_UINT16},
@@ -13,7 +14,7 @@ static const d7_dataset datasets[N_COLUMNS] = {{"/photons/x", D7_UINT16},
 /* ---- making ---- */
 
 static void fill(recording *r) {
-    uint64_t rng = 5, aat = 0;
+    uint64_t rng = 5 + r->n, aat = 0;
     for (size_t i = 0; i < r->n; i++) {
         r->x[i] = (uint16_t)(testing_random(&rng) & 0xFFF);
         r->y[i] = (uint16_t)(testing_random(&rng) & 0xFFF);
@@ -49,6 +50,13 @@ static void put_attributes(recording *r, d7_writer *w) {
     assert_int_equal(d7_writer_set_attribute(w, "photond.marker.00000000", marker, &r->err), 0);
 }
 
+static uint8_t *copy_of(const recording *r, const char *path, size_t *ret_bytes) {
+    const uint8_t *bytes = disk_content(r->disk, path, ret_bytes);
+    uint8_t *copy = malloc(*ret_bytes);
+    memcpy(copy, bytes, *ret_bytes);
+    return copy;
+}
+
 recording *recording_make(size_t n, size_t turn, uint32_t index_step, bool close) {
     static const d7_attribute early = {.key = "a", .value = "set at the start"};
     recording *r = calloc(1, sizeof *r);
@@ -63,6 +71,7 @@ recording *recording_make(size_t n, size_t turn, uint32_t index_step, bool close
     o.bytes_per_page = 256;
     o.attributes = &early;
     o.n_attributes = 1;
+    o.checksums = true;
     if (d7_writer_create(&w, source_path, datasets, N_COLUMNS, &o, &r->err) != 0)
         fail_msg("create: %s", r->err.text);
     put_attributes(r, w);
@@ -70,15 +79,16 @@ recording *recording_make(size_t n, size_t turn, uint32_t index_step, bool close
         append_turn(r, w, at, at + turn < n ? at + turn : n);
     assert_int_equal(close ? d7_writer_close(w, &r->err) : d7_writer_flush(w, &r->err), 0);
     d7_writer_free(w);
-    const uint8_t *bytes = disk_content(r->disk, source_path, &r->n_bytes);
-    r->bytes = malloc(r->n_bytes);
-    memcpy(r->bytes, bytes, r->n_bytes);
+    r->bytes = copy_of(r, source_path, &r->n_bytes);
+    r->sums = copy_of(r, sums_path, &r->n_sums);
+    put_source(r, r->bytes, r->n_bytes);
     return r;
 }
 
 void recording_free(recording *r) {
     disk_free(r->disk);
     free(r->bytes);
+    free(r->sums);
     free(r);
 }
 
@@ -86,6 +96,10 @@ void put_source(recording *r, const void *bytes, size_t n) {
     disk_free(r->disk); /* a disk keeps the names it had */
     r->disk = disk_new(1);
     disk_put(r->disk, source_path, bytes, n);
+}
+
+void put_checksums(recording *r) {
+    disk_put(r->disk, sums_path, r->sums, r->n_sums);
 }
 
 bool exists_on(const recording *r, const char *path) {

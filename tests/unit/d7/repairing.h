@@ -21,6 +21,8 @@ typedef struct recording {
     uint8_t other[PHOTONS_MAX];
     uint8_t *bytes; /* [n_bytes] of the whole file */
     size_t n_bytes;
+    uint8_t *sums; /* [n_sums] of its checksums */
+    size_t n_sums;
 } recording;
 
 /* Written in turns of `turn` photons; pages of 256 bytes. */
@@ -29,6 +31,9 @@ void recording_free(recording *r);
 
 /* A new disk, with nothing but the file: those bytes. */
 void put_source(recording *r, const void *bytes, size_t n);
+
+/* Puts the checksums beside the file. */
+void put_checksums(recording *r);
 
 /* Its page that holds an item: where it is. */
 d7_page_info page_at(recording *r, uint32_t column, uint64_t item);

@@ -278,6 +278,47 @@ static void pages_stay_as_they_are(void **state) {
     recording_free(r);
 }
 
+/* ---- checksums ---- */
+
+/* A page whose values changed and still decode is lost, when the checksums of this very file say so. */
+static void changed_page_is_lost(void **state) {
+    (void)state;
+    for (int closed = 0; closed < 2; closed++) {
+        recording *r = recording_make(SMALL, TURN, 1, closed);
+        d7_page_info page = page_at(r, COLUMN_Y, 300);
+        d7_repair_report report;
+        r->bytes[page.offset + 40] ^= 0x02;
+        put_source(r, r->bytes, r->n_bytes);
+        put_checksums(r);
+        repair_and_check(r, &report);
+        assert_int_equal(report.n_gaps, 1);
+        check_page_is_gone(&report, COLUMN_Y, &page);
+        d7_repair_report_free(&report);
+
+        put_source(r, r->bytes, r->n_bytes);
+        assert_int_equal(repair(r, false, &report), 0);
+        assert_int_equal(report.outcome, closed ? D7_REPAIR_FINE : D7_REPAIR_WRITTEN);
+        assert_int_equal(report.n_gaps, 0);
+        d7_repair_report_free(&report);
+        recording_free(r);
+    }
+}
+
+static void checksums_of_another_file_tell_nothing(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1, false), *other = recording_make(SMALL / 2, 40, 1, false);
+    d7_repair_report report;
+    put_source(r, other->bytes, other->n_bytes);
+    put_checksums(r);
+    assert_int_equal(repair(r, false, &report), 0);
+    assert_int_equal(report.datasets[COLUMN_X].lost, 0);
+    assert_int_equal(report.datasets[COLUMN_X].kept, SMALL / 2 / 128 * 128);
+    assert_int_equal(report.n_gaps, 0);
+    d7_repair_report_free(&report);
+    recording_free(r);
+    recording_free(other);
+}
+
 /* ---- records ---- */
 
 static void records_get_their_new_places(void **state) {
@@ -472,6 +513,8 @@ int main(void) {
         cmocka_unit_test(zeroed_blocks_of_open_files_lose_what_nobody_can_place),
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
+        cmocka_unit_test(changed_page_is_lost),
+        cmocka_unit_test(checksums_of_another_file_tell_nothing),
         cmocka_unit_test(records_get_their_new_places),
         cmocka_unit_test(lost_milliseconds_are_filled),
         cmocka_unit_test(file_that_is_being_written_is_refused),

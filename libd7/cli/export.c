@@ -150,6 +150,7 @@ static int open_file(export_job *job) {
         options.executor = &job->executor;
         options.lanes = cli_pool_threads(job->pool);
     }
+    result_source(job->path);
     if (d7_reader_open(&job->reader, job->path, &options, &err) != 0)
         return command_fail(job->self, "%s", err.text);
     return 0;

@@ -25,6 +25,7 @@ typedef struct follow {
     uint64_t at;    /* the next item to be printed */
     bool begun;     /* a file was opened before this one: it is printed from its start */
     bool replaced;  /* another file lies at the path, or none */
+    bool headless;  /* it was told that the file is cut into its header */
     bool unheld;    /* it was told that nobody writes */
     bool damaged;   /* something could not be printed */
 

@@ -108,7 +108,7 @@ int follow_open(follow *f, const char *path) {
     code = find_datasets(f);
     f->at = f->begun ? 0 : f->o->from_given ? f->o->from : code == 0 ? follow_items(f) : 0;
     f->begun = true;
-    f->replaced = f->unheld = f->told = false;
+    f->replaced = f->unheld = f->headless = f->told = false;
     if (code == 0 && f->o->json)
         follow_tell(f, "begin", "%s: opened", f->path);
     if (code == 0)
@@ -133,10 +133,15 @@ int follow_refresh(follow *f) {
     d7_error err;
     unsigned changes;
     int rc = d7_reader_refresh(f->reader, &changes, &err);
-    if (rc == D7_ERR_TRUNCATED) /* it is being cut at this moment */
+    if (rc == D7_ERR_TRUNCATED) { /* it is being cut at this moment, or was cut into its header */
+        if (!f->headless)
+            follow_tell(f, "cut", "%s; waiting for more", err.text);
+        f->headless = true;
         return 0;
+    }
     if (rc != 0)
         return command_fail(f->o->self, "%s", err.text);
+    f->headless = false;
     if (changes & D7_CHANGE_CUT)
         tell_cut(f);
     if (changes & D7_CHANGE_REPLACED) {

@@ -60,12 +60,14 @@ static int import_fault(const import_job *job, const ptu_fault *fault) {
 
 static int open_input(import_job *job) {
     struct stat st;
-    job->fd = open(job->path, O_RDONLY | O_CLOEXEC);
+    result_source(job->path);
+    job->fd = open(job->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (job->fd < 0 || fstat(job->fd, &st) != 0)
         return command_fail(job->self, "%s: cannot be opened: %s", job->path, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return command_fail(job->self, "%s: is a folder", job->path);
-    job->file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    if (!S_ISREG(st.st_mode))
+        return command_fail(job->self, "%s: is %s, not a file", job->path,
+                            S_ISDIR(st.st_mode) ? "a folder" : "a pipe or a device");
+    job->file_bytes = (uint64_t)st.st_size;
     job->in = (ptu_input){.ctx = &job->fd, .read = read_file};
     return 0;
 }

@@ -1,4 +1,5 @@
 /* d7: looks into D7 .photons files. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,19 +7,9 @@
 #include "commands.h"
 
 static const command *const commands[] = {
-    &command_info,
-    &command_cat,
-    &command_verify,
-    &command_repair,
-    &command_follow,
-    &command_copy,
-    &command_split,
-    &command_merge,
-    &command_image,
-    &command_decay,
-    &command_rate,
-    &command_export,
-    &command_import,
+    &command_info, &command_cat,    &command_verify, &command_repair, &command_follow,
+    &command_copy, &command_split,  &command_merge,  &command_image,  &command_decay,
+    &command_rate, &command_export, &command_import,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -41,6 +32,8 @@ static const command *find_command(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    /* A limit on the size of files is an error of the write, and what was begun is taken away. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_help(stdout);
         return cli_finish("d7", CLI_OK);

@@ -298,6 +298,7 @@ static void repair_copy(repair_job *job, const char *path, const char *out) {
     d7_error err;
     result_file result;
     cli_progress bar;
+    result_source(path);
     int code = result_begin(job->self, out, true, &result);
     if (code != 0) {
         tell_failure(job, path, NULL, code);

@@ -30,6 +30,35 @@ int command_stopped_code(const command *self) {
     return command_fail(self, "stopped; nothing was left under a final name");
 }
 
+/* The files that are read, known by where they lie and not by their names. */
+static struct {
+    dev_t device;
+    ino_t inode;
+} * sources;
+static size_t n_sources;
+
+void result_source(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    void *more = realloc(sources, (n_sources + 1) * sizeof *sources);
+    if (!more) {
+        fputs("d7: out of memory\n", stderr);
+        exit(CLI_USAGE);
+    }
+    sources = more;
+    sources[n_sources].device = st.st_dev;
+    sources[n_sources].inode = st.st_ino;
+    n_sources++;
+}
+
+static bool is_source(const struct stat *st) {
+    for (size_t i = 0; i < n_sources; i++)
+        if (sources[i].device == st->st_dev && sources[i].inode == st->st_ino)
+            return true;
+    return false;
+}
+
 /* "DIR/.NAME.PID.new": hidden, in the same folder so that it can be renamed. */
 static char *temporary_name(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -60,6 +89,8 @@ int result_begin(const command *self, const char *path, bool overwrite, result_f
     bool there = stat(path, &st) == 0;
     if (there && S_ISDIR(st.st_mode))
         return command_fail(self, "%s: is a folder", path);
+    if (there && is_source(&st))
+        return command_fail(self, "%s: is the file that is read; choose another name", path);
     if (there && S_ISREG(st.st_mode) && is_held(path))
         return command_fail(self, "%s: a writer holds this file; it is not replaced", path);
     ret->path = strdup(path);

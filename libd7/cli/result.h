@@ -14,8 +14,12 @@ typedef struct result_file {
     bool overwrite;
 } result_file;
 
+/* Notes a file that is read: no result of this process may replace it, by whatever path. One that is not there is nobody's. */
+void result_source(const char *path);
+
 /* Prepares a result and makes SIGINT and SIGTERM set command_stopped. `temporary` does not exist yet.
- * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, or a writer holds it. */
+ * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, a writer holds it, or it
+ * is a source. */
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret);
 
 /* Syncs the file and gives it its name, without replacing unless `overwrite`. Returns 0, or an exit code after saying

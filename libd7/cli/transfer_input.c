@@ -69,6 +69,7 @@ int input_open(transfer_input *ret, const command *self, const char *path, const
     d7_reader_options_init(&o);
     o.unframed = options->unframed;
     o.executor = executor_of(ret, options->pool);
+    result_source(path);
     if (d7_reader_open(&ret->reader, path, &o, &err) != 0) {
         ret->reader = NULL;
         return command_fail(self, "%s", err.text);

@@ -77,6 +77,7 @@ static int open_reader(view *v) {
         options.executor = &v->executor;
         options.lanes = cli_pool_threads(v->pool);
     }
+    result_source(v->path);
     return d7_reader_open(&v->reader, v->path, &options, &err) == 0 ? 0
                                                                     : command_fail(v->self, "%s", err.text);
 }

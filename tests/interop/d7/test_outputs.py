@@ -1,0 +1,111 @@
+"""What d7 may replace: never the file it reads, by whatever name; never one that a writer holds. What it leaves: nothing when it fails."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+SOURCE = os.environ["PHOTOND_SOURCE"]
+D7 = os.path.join(os.environ["PHOTOND_BIN"], "d7")
+RECORDING = os.path.join(SOURCE, "tests", "fixtures", "d7", "lincam_islands.photons")
+DAMAGED = os.path.join(SOURCE, "tests", "fixtures", "d7", "cut_4.photons")
+MAKERS = {
+    "copy": ["copy", "IN", "OUT", "--from", "5", "--to", "10"],
+    "copy whole": ["copy", "IN", "OUT"],
+    "merge": ["merge", "OUT", "IN"],
+    "image": ["image", "IN", "-o", "OUT", "--format", "csv"],
+    "decay": ["decay", "IN", "-o", "OUT", "--format", "csv"],
+    "rate": ["rate", "IN", "-o", "OUT", "--format", "csv"],
+    "export": ["export", "IN", "-o", "OUT", "--format", "npz"],
+    "repair": ["repair", "IN", "-o", "OUT"],
+}
+
+
+def d7(*arguments, **options):
+    return subprocess.run([D7, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **options)
+
+
+def words(command, source, result):
+    return [source if w == "IN" else result if w == "OUT" else w for w in MAKERS[command]] + ["--overwrite"]
+
+
+def content(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def check_sources_stay(folder):
+    path = os.path.join(folder, "in.photons")
+    for command in MAKERS:
+        shutil.copy(DAMAGED if command == "repair" else RECORDING, path)
+        before = content(path)
+        os.symlink(path, os.path.join(folder, "symbolic"))
+        os.link(path, os.path.join(folder, "hard"))
+        for name in (path, os.path.join(folder, ".", "in.photons"), os.path.join(folder, "symbolic"), os.path.join(folder, "hard")):
+            p = d7(*words(command, path, name))
+            assert p.returncode in ((1, 2) if command == "repair" else (2,)), (command, name, p)
+            assert b"the file that is read" in p.stderr + p.stdout or b"is the file" in p.stderr, (command, p.stderr)
+            assert content(path) == before
+        os.unlink(os.path.join(folder, "symbolic"))
+        os.unlink(os.path.join(folder, "hard"))
+        assert os.listdir(folder) == ["in.photons"], os.listdir(folder)
+
+
+def check_held_files_stay(folder):
+    """A writer's lock is a lock of the open file: another process of this test stands for the writer."""
+    held, source = os.path.join(folder, "held.photons"), os.path.join(folder, "in.photons")
+    shutil.copy(RECORDING, held)
+    before = content(held)
+    program = "import fcntl,sys,struct\nf=open(sys.argv[1],'r+b')\nfcntl.fcntl(f,38,struct.pack('hhqqi4x',fcntl.F_WRLCK,0,0,0,0))\nprint('held',flush=True)\nsys.stdin.read()"
+    with subprocess.Popen(["python3", "-c", program, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"held\n"
+        for command in MAKERS:
+            shutil.copy(DAMAGED if command == "repair" else RECORDING, source)
+            p = d7(*words(command, source, held))
+            assert p.returncode in (1, 2) and b"writer holds" in p.stderr + p.stdout, (command, p)
+            assert content(held) == before
+        writer.stdin.close()
+
+
+def check_pipes_are_refused(folder):
+    pipe = os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    for arguments in (["import", pipe, "-o", os.path.join(folder, "out")], ["info", pipe], ["copy", pipe, os.path.join(folder, "out")]):
+        assert d7(*arguments).returncode == 2, arguments
+
+
+def check_size_limits_are_errors(folder):
+    """Writing past ulimit -f is an error like any: a message, nothing left."""
+    for command in MAKERS:
+        source = os.path.join(folder, "in.photons")
+        shutil.copy(DAMAGED if command == "repair" else RECORDING, source)
+        p = d7(*words(command, source, os.path.join(folder, "out")),
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        assert p.returncode in (1, 2) and p.returncode != -signal.SIGXFSZ and p.stderr, (command, p)
+        assert os.listdir(folder) == ["in.photons"], (command, os.listdir(folder))
+
+
+def check_follow_tells_a_lost_header(folder):
+    path = os.path.join(folder, "live.photons")
+    shutil.copy(os.path.join(SOURCE, "tests", "fixtures", "d7", "open.photons"), path)
+    with subprocess.Popen([D7, "follow", path, "--interval", "50ms"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        time.sleep(0.3)
+        os.truncate(path, 10)
+        told = b""
+        while b"cut" not in told and b"end" not in told:
+            told = p.stderr.readline()
+            assert told, "ended without a word"
+        p.send_signal(signal.SIGINT)
+        p.communicate(timeout=20)
+
+
+def main():
+    for check in (check_sources_stay, check_held_files_stay, check_pipes_are_refused, check_size_limits_are_errors,
+                  check_follow_tells_a_lost_header):
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder)
+
+
+main()

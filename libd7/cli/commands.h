@@ -17,9 +17,8 @@ typedef struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 } command;
 
-extern const command command_cat, command_copy, command_decay, command_export, command_follow,
-    command_image, command_import, command_info, command_merge, command_rate, command_repair, command_split,
-    command_verify;
+extern const command command_cat, command_copy, command_decay, command_export, command_follow, command_image,
+    command_import, command_info, command_merge, command_rate, command_repair, command_split, command_verify;
 
 /* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not
  * usable, after saying why. */

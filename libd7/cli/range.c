@@ -136,8 +136,8 @@ static int item_by_ms(d7_reader *r, uint64_t time_ps, uint64_t items, uint64_t *
     return 0;
 }
 
-static int range_item(const command *self, d7_reader *r, const char *path, d7_group group, const range_end *end,
-                      uint64_t *ret_item) {
+static int range_item(const command *self, d7_reader *r, const char *path, d7_group group,
+                      const range_end *end, uint64_t *ret_item) {
     uint64_t items = range_items(r, group);
     d7_error err = {0};
     stamps s;
@@ -163,8 +163,8 @@ int range_resolve(const command *self, d7_reader *r, const char *path, const ran
     return range_resolve_in(self, r, path, range_group(r), from, to, ret_from, ret_to);
 }
 
-int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group, const range_end *from,
-                     const range_end *to, uint64_t *ret_from, uint64_t *ret_to) {
+int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group,
+                     const range_end *from, const range_end *to, uint64_t *ret_from, uint64_t *ret_to) {
     uint64_t first = 0, end = range_items(r, group);
     int code = from->given ? range_item(self, r, path, group, from, &first) : 0;
     if (code == 0 && to->given)

@@ -27,8 +27,8 @@ int range_resolve(const command *self, d7_reader *r, const char *path, const ran
                   const range_end *to, uint64_t *ret_from, uint64_t *ret_to);
 
 /* The same for the columns of a group of the caller's choice. */
-int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group, const range_end *from,
-                     const range_end *to, uint64_t *ret_from, uint64_t *ret_to);
+int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group,
+                     const range_end *from, const range_end *to, uint64_t *ret_from, uint64_t *ret_to);
 
 /* What --help says about both options, in commands that take them. */
 #define RANGE_HELP                                                                                           \

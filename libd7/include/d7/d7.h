@@ -245,16 +245,15 @@ typedef struct d7_writer_options {
     uint32_t bytes_per_page;        /* default 16384; limits: see d7_writer_create() */
     const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
     size_t n_attributes;            /* even a file cut early has them; default none */
-    const struct d7_reader
-        *like;      /* a copy of this file: the header keeps its version and unknown fields, and of datasets
-                                       with the same name and type the shapes and unknown fields; the sizes are
-                                       those given here, so copy its index_step and bytes_per_page where they are to stay.
-                                       Needed only for the creation; default NULL */
-    bool overwrite; /* replace an existing file; default false: D7_ERR_EXISTS */
-    unsigned mode;  /* permissions of a new file before the umask; default 0666 */
-    bool checksums; /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
-    bool has_group; /* give a new file to `group`; a failure to do so fails the creation. */
-    uint32_t group; /* Default false: the group that the system gives it */
+    /* A copy of this file: the header keeps its version and unknown fields, and of datasets with the same name
+     * and type the shapes and unknown fields. The sizes are those given here, so copy its index_step and
+     * bytes_per_page where they are to stay. Needed only for the creation; default NULL. */
+    const struct d7_reader *like;
+    bool overwrite;              /* replace an existing file; default false: D7_ERR_EXISTS */
+    unsigned mode;               /* permissions of a new file before the umask; default 0666 */
+    bool checksums;              /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
+    bool has_group;              /* give a new file to `group`; a failure to do so fails the creation. */
+    uint32_t group;              /* Default false: the group that the system gives it */
     d7_locking locking;          /* default D7_LOCK_TRY */
     size_t buffer_bytes;         /* the file is written in pieces of about this size; default 1 MiB */
     const d7_io *io;             /* NULL: the system's */
@@ -491,10 +490,9 @@ typedef struct d7_reader_options {
     bool quick;   /* of an unclosed file only what the islands list: no scan of what follows the last one */
     bool full;    /* recover, and do not trust the islands either: the whole file is scanned */
     const d7_executor *executor; /* NULL: pages are decoded by the calling thread */
-    unsigned
-        lanes; /* threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor;
-                       at most D7_READER_LANES_MAX count. What is read, and what is said about damage, does not depend
-                       on it */
+    /* Threads that decode at the same time, the calling one counted; 0: 4, or 1 without an executor; at most
+     * D7_READER_LANES_MAX count. What is read, and what is said about damage, does not depend on it. */
+    unsigned lanes;
     /* Leave out what the tail of an unclosed file holds (NAME.photons.tail beside it, see "The tail"). Default
      * false: its values are the newest items of their datasets, its attributes the newest of the file. */
     bool pages_only;
@@ -619,12 +617,12 @@ D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_
 
 /** Fill with d7_columns_options_init(). */
 typedef struct d7_columns_options {
-    uint64_t from;      /* the first row; default 0 */
-    uint64_t to;        /* one past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by
+    uint64_t from; /* the first row; default 0 */
+    uint64_t
+        to; /* one past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by
                            refreshing the reader */
     size_t chunk_items; /* the most rows that one d7_columns_next() gives; default 0: 262144 */
-    bool
-        skip_damaged; /* leave out rows that a damaged page of some column held; default false: they are an error */
+    bool skip_damaged;  /* leave out rows that a damaged page of some column held; default: an error */
 } d7_columns_options;
 
 /** Sets the defaults. Any thread. */
@@ -805,13 +803,11 @@ D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem,
 
 /** Fill with d7_repair_options_init(). */
 typedef struct d7_repair_options {
-    bool
-        keep_ragged; /* columns of a group may end at different items, as they do in the file; default false: all end where
-                         the shortest does */
-    bool
-        unframed; /* also rewrite files of unframed blocks: see d7_reader_options; default false: they are refused */
-    unsigned
-        mode; /* permissions of the new file, or of what is kept of a cut end, before the umask; default 0666 */
+    /* Columns of a group may end at different items, as they do in the file; default false: all end where the
+     * shortest does. */
+    bool keep_ragged;
+    bool unframed; /* also rewrite files of unframed blocks: see d7_reader_options; default: refused */
+    unsigned mode; /* of the new file, or of what is kept of a cut end, before the umask; default 0666 */
     d7_progress_fn *progress; /* NULL is allowed */
     void *progress_ctx;
     const d7_io *io;

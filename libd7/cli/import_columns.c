@@ -70,6 +70,13 @@ static const d7_dataset t2_datasets[] = {{"/tags/time", D7_UINT64},
                                          {"/markers/item", D7_UINT64},
                                          {"/markers/bits", D7_UINT16}};
 
+/* A rate like 40 MHz has no exact double as its period; without rounding, a photon at the very begin of a millisecond would
+ * fall before it. */
+static long double units_per_ms(double unit_s) {
+    long double units = 1e-3L / (long double)unit_s, whole = roundl(units);
+    return fabsl(units - whole) < 1e-9L * whole ? whole : units;
+}
+
 int import_create(import_job *job, const char *path, cli_pool *pool) {
     d7_error err;
     d7_writer_options options;
@@ -89,7 +96,7 @@ int import_create(import_job *job, const char *path, cli_pool *pool) {
         return command_fail(job->self, "%s", err.text);
     double ps = job->header.global_resolution_s * 1e12, whole = round(ps);
     job->ps_per_unit = whole >= 1 && fabs(ps - whole) < 1e-6 * whole ? (uint64_t)whole : 0;
-    job->ms.units_per_ms = 1e-3L / (long double)job->header.global_resolution_s;
+    job->ms.units_per_ms = units_per_ms(job->header.global_resolution_s);
     return 0;
 }
 

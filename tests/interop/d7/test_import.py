@@ -82,7 +82,7 @@ def run_import(folder, data, *options, code=0):
 def milliseconds(times, unit_s):
     """The first photon of each millisecond, from exact arithmetic."""
     from fractions import Fraction
-    unit = Fraction(unit_s)
+    unit = Fraction(repr(unit_s))
     out = []
     for i, t in enumerate(times):
         while t * unit >= Fraction(len(out), 1000):
@@ -141,6 +141,14 @@ def several_batches(folder):
         unit = SECOND_UNITS[TYPES[kind][1]]
         events = events_of(kind, 150000, 5, gaps=False)
         expect(run_import(folder, ptumake.make(kind, events, unit, 16e-12)), kind, events, unit)
+
+
+def on_the_millisecond(folder):
+    """A photon at the very begin of a millisecond is its first, also where the laser's period is no exact number."""
+    for rate in (40e6, 80e6, 20e6, 50e6, 78e6):
+        events = [("photon", round(i * rate / 1000), 0, 5) for i in range(300)]
+        got = run_import(folder, ptumake.make("hydraharp2-t3", events, 1 / rate, 4e-12))
+        assert got.columns["/photons/ms"] == list(range(300)), rate
 
 
 def odd_units(folder):
@@ -267,30 +275,19 @@ def usage(folder):
 
 
 def interrupted(folder):
-    """A file that comes through a pipe and does not end; then a signal: nothing is left."""
-    fifo, out = os.path.join(folder, "pipe"), os.path.join(folder, "out.photons")
-    os.mkfifo(fifo)
-    p = subprocess.Popen([D7, "import", fifo, "-o", out], stderr=subprocess.PIPE)
-    with open(fifo, "wb") as f:
-        f.write(ptumake.header("generic-t2", 1 << 40, 1e-12))
-        f.flush()
-        while not any(name.startswith(".out") for name in os.listdir(folder)):
-            time.sleep(0.01)
-        p.send_signal(signal.SIGINT)
-        block = struct.pack("<I", 5) * 65536
-        try:
-            while p.poll() is None:
-                f.write(block)
-                f.flush()
-        except BrokenPipeError:
-            pass
-        try:
-            f.close()
-        except BrokenPipeError:
-            pass
-    assert p.wait() == 2 and b"stopped" in p.stderr.read()
-    assert os.listdir(folder) == ["pipe"]
-    os.remove(fifo)
+    """A file of very many records, and a signal while they are read: nothing is left."""
+    path, out = os.path.join(folder, "long.ptu"), os.path.join(folder, "out.photons")
+    with open(path, "wb") as f:
+        head = ptumake.header("generic-t2", 1 << 30, 1e-12)
+        f.write(head)
+        f.truncate(len(head) + (4 << 30))
+    p = subprocess.Popen([D7, "import", path, "-o", out], stderr=subprocess.PIPE)
+    while not any(name.startswith(".out") for name in os.listdir(folder)):
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    assert p.wait(timeout=60) == 2 and b"stopped" in p.stderr.read()
+    assert os.listdir(folder) == ["long.ptu"]
+    os.remove(path)
 
 
 def real_recording(folder):
@@ -364,7 +361,7 @@ def other_readers_phconvert(folder):
             assert np.array_equal(times * np.uint64(4), got.columns["/tags/time"]), kind
 
 
-CASES = {"made": [every_type, no_events, several_batches, odd_units, tags_become_attributes, cut_files, odd_files, odd_records,
+CASES = {"made": [every_type, no_events, several_batches, on_the_millisecond, odd_units, tags_become_attributes, cut_files, odd_files, odd_records,
                   usage, interrupted, real_recording, usable],
          "ptufile": [other_readers_ptufile], "phconvert": [other_readers_phconvert]}
 

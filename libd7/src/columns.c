@@ -1,9 +1,9 @@
 /* Several datasets row by row.
  *
- * Rows are decoded into a buffer of each column, a run of whole pages at a time, and given out from there in pieces. The
- * page map knows after decoding which pages are damaged, so rows between damaged pages are found in the map and nothing
- * is remembered here. A page of unexpected length changes the map: the rows to come are taken from the new one, unless
- * that says that rows already given had other numbers. */
+ * Rows are decoded into a buffer of each column, a run of whole pages at a time, and given out from there
+ * in pieces. The page map knows after decoding which pages are damaged, so rows between damaged pages are
+ * found in the map and nothing is remembered here. A page of unexpected length changes the map: the rows to
+ * come are taken from the new one, unless that says that rows already given had other numbers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -199,8 +199,8 @@ static int map_error(const d7_columns *c, size_t i, const char *what, d7_error *
                     c->reader->source.path, what, i);
 }
 
-/* The map may have changed: is it still true of the rows given so far? Pages before the first row may turn out to be shorter
- * or longer; and a refresh may find that the file was cut. */
+/* The map may have changed: is it still true of the rows given so far? Pages before the first row may turn
+ * out to be shorter or longer; and a refresh may find that the file was cut. */
 static int check_map(d7_columns *c, d7_error *err) {
     for (size_t i = 0; i < c->n; i++) {
         const column *o = &c->columns[i];
@@ -267,7 +267,8 @@ static int fill(d7_columns *c, d7_error *err) {
 
 /* ---- giving rows ---- */
 
-/* Where the damage ends that keeps the next row from being given, and in which column it is; 0: there is none. */
+/* Where the damage ends that keeps the next row from being given, and in which column it is; 0: there is
+ * none. */
 static uint64_t damage_end(const d7_columns *c, size_t *ret_column) {
     uint64_t end = 0;
     for (size_t i = 0; i < c->n; i++) {

@@ -118,8 +118,8 @@ static int extend_marks(d7_reader *r, d7__reader_dataset *d) {
     return 0;
 }
 
-/* Counts the new pages of a dataset that is counted. What was its last page may have been damaged: now that others
- * follow it is taken for a full one. */
+/* Counts the new pages of a dataset that is counted. What was its last page may have been damaged: now that
+ * others follow it is taken for a full one. */
 static int extend_counts(d7_reader *r, uint32_t ds, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     uint64_t *sums = d->first_items;

@@ -4,9 +4,10 @@
  *                              \       |       /
  *                          lane 0 (the caller's thread), lane 1, ... take the next group until none is left
  *
- * A lane has its own window into the file and its own room for an entry of several fragments; it shares nothing that is
- * written but the number of the next group. Memory is the calling thread's alone: what does not fit the room that it gave
- * the lanes beforehand is left undone, and so is every page that is not as it should be. */
+ * A lane has its own window into the file and its own room for an entry of several fragments; it shares
+ * nothing that is written but the number of the next group. Memory is the calling thread's alone: what does
+ * not fit the room that it gave the lanes beforehand is left undone, and so is every page that is not as it
+ * should be. */
 #include <stdatomic.h>
 #include <string.h>
 

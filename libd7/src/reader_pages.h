@@ -1,5 +1,5 @@
-/* Pages of the map: which items are where (reader_pages.c), counting them (reader_count.c), and decoding many at once
- * (reader_lanes.c). Shared by these and reader_read.c. */
+/* Pages of the map: which items are where (reader_pages.c), counting them (reader_count.c), and decoding
+ * many at once (reader_lanes.c). Shared by these and reader_read.c. */
 #ifndef D7_SRC_READER_PAGES_H
 #define D7_SRC_READER_PAGES_H
 
@@ -31,8 +31,8 @@ int d7__page_decode_entry(d7_reader *r, uint32_t ds, size_t page, const d7__entr
 int d7__page_decode_to_cache(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, size_t cap,
                              d7_error *err);
 
-/* Counts the items of every page of a dataset, after which the map is exact. Returns 0; D7_ERR_NOMEM; D7_ERR_IO;
- * D7_ERR_TRUNCATED. */
+/* Counts the items of every page of a dataset, after which the map is exact. Returns 0; D7_ERR_NOMEM;
+ * D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__count_dataset(d7_reader *r, uint32_t ds, d7_error *err);
 
 /* A whole page that is to be decoded into `out`. */
@@ -52,9 +52,9 @@ enum { D7__TASKS_MAX = 512 };
 /* The tasks that are under way; NULL: out of memory. */
 d7__page_task *d7__lanes_tasks(d7_reader *r);
 
-/* Decodes those of the n tasks, in the order of the file, that are whole pages and not done, on as many lanes as are
- * useful. Whatever is not as it should be (damage, another length) stays undone, for the caller to meet
- * again and to say. Returns 0; D7_ERR_NOMEM. */
+/* Decodes those of the n tasks, in the order of the file, that are whole pages and not done, on as many
+ * lanes as are useful. Whatever is not as it should be (damage, another length) stays undone, for the
+ * caller to meet again and to say. Returns 0; D7_ERR_NOMEM. */
 int d7__lanes_decode(d7_reader *r, size_t n, d7_error *err);
 
 void d7__lanes_free(d7_reader *r);

@@ -1,9 +1,10 @@
 /* Values by item range.
  *
- * A reading is planned as pages in the order of the file, over all datasets that are asked for, some hundred at a time.
- * Whole pages are decoded by the lanes, straight to where their values belong. What is left over, because only a part of a
- * page is wanted or because it is not as it should be, is done here after that, one page after the other: so whatever there
- * is to say is said in the same order for any number of lanes. */
+ * A reading is planned as pages in the order of the file, over all datasets that are asked for, some
+ * hundred at a time. Whole pages are decoded by the lanes, straight to where their values belong. What is
+ * left over, because only a part of a page is wanted or because it is not as it should be, is done here
+ * after that, one page after the other: so whatever there is to say is said in the same order for any
+ * number of lanes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 /* A page held another number of items than the map said. */
 enum { UNEXPECTED_LENGTH = 1 };
 
-/* A page that holds more items than the map says is of unexpected length, or damaged: counting again would not tell more of
- * it then. */
+/* A page that holds more items than the map says is of unexpected length, or damaged: counting again would
+ * not tell more of it then. */
 static int longer_page(d7_reader *r, const d7__page_task *t, const d7__entry *entry, d7_error *err) {
     size_t n;
     int rc = d7__page_count_entry(r, t->dataset_id, t->page, entry, &n, err);
@@ -102,8 +103,8 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
 
 /* ---- reading ---- */
 
-/* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH, the dataset in *ret_dataset; an error that stops the
- * reading. The first damage goes to *damage and err. */
+/* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH, the dataset in *ret_dataset; an error that
+ * stops the reading. The first damage goes to *damage and err. */
 static int settle(d7_reader *r, const d7__page_task *tasks, size_t n, int *damage, uint32_t *ret_dataset,
                   d7_error *err) {
     for (size_t i = 0; i < n; i++) {

@@ -628,15 +628,17 @@ typedef struct d7_columns_options {
 /** Sets the defaults. Any thread. */
 D7_API void d7_columns_options_init(d7_columns_options *options);
 
-/** Several datasets read side by side, row by row: item i of each is row i (x, y and dt of the same photon). One thread at
- * a time, that of the reader, which must outlive it; other calls on the reader may come in between. */
+/** Several datasets read side by side, row by row: item i of each is row i (x, y and dt of the same photon).
+ * One thread at a time, that of the reader, which must outlive it; other calls on the reader may come in
+ * between. */
 typedef struct d7_columns d7_columns;
 
 /** Begins to read rows [from, to).
- *  dataset_ids [n], n > 0, copied; of any types; ms and others that are not one item a photon make no rows with the rest
+ *  dataset_ids [n], n > 0, copied; of any types; ms and others that are not one item a photon make no rows
+ *              with the rest
  *  options     NULL: defaults
- *  Returns     0; D7_ERR_ARG: no such dataset, from past the end of the shortest column, or `to` (but for UINT64_MAX) past it
- *              or before from; D7_ERR_NOMEM
+ *  Returns     0; D7_ERR_ARG: no such dataset, from past the end of the shortest column, or `to` (but for
+ *              UINT64_MAX) past it or before from; D7_ERR_NOMEM
  *  Memory      chunk_items of each column, rounded up to whole pages unless that is over 32 MiB
  */
 D7_API D7_MUST_USE int d7_columns_open(d7_columns **ret_columns, d7_reader *r, const uint32_t *dataset_ids,
@@ -651,13 +653,13 @@ typedef struct d7_chunk {
                                   it; good until the next call */
 } d7_chunk;
 
-/** The next rows, in rising order; between 1 and chunk_items of them, n of 0 at the end. Pages are read from the file in its
- * order, all columns together, and decoded by the reader's lanes.
- *  Returns  0; D7_ERR_CORRUPT: a damaged page holds the next row (those before it were given, and with skip_damaged this is
- *           no error: first_item then jumps); D7_ERR_STATE: rows given so far turn out to have other numbers, because pages
- *           of unexpected length before `from` were counted meanwhile, or a refresh found that the file was cut: open
- *           anew; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_IO; D7_ERR_NOMEM. After the last three the same call may
- *           be made again
+/** The next rows, in rising order; between 1 and chunk_items of them, n of 0 at the end. Pages are read from the
+ * file in its order, all columns together, and decoded by the reader's lanes.
+ *  Returns  0; D7_ERR_CORRUPT: a damaged page holds the next row (those before it were given, and with
+ *           skip_damaged this is no error: first_item then jumps); D7_ERR_STATE: rows given so far turn out to
+ *           have other numbers, because pages of unexpected length before `from` were counted meanwhile, or a
+ *           refresh found that the file was cut: open anew; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_IO;
+ *           D7_ERR_NOMEM. After the last three the same call may be made again
  */
 D7_API D7_MUST_USE int d7_columns_next(d7_columns *c, d7_chunk *ret_chunk, d7_error *err);
 

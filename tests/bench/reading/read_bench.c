@@ -5,8 +5,8 @@
  *   read_bench read FILE THREADS                  all datasets side by side, by d7_columns_next()
  *   read_bench read-one-by-one FILE THREADS       each dataset in pieces of 16 M items, by d7_reader_read()
  *
- * Reading prints "VALUES SECONDS CHECKSUM PEAK": the time is that of opening, reading and adding up all values, which the
- * checksum is; the peak is the program's memory in KB. */
+ * Reading prints "VALUES SECONDS CHECKSUM PEAK": the time is that of opening, reading and adding up all
+ * values, which the checksum is; the peak is the program's memory in KB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

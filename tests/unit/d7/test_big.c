@@ -1,6 +1,6 @@
-/* Files beyond what small numbers hold: more than 3 million pages (a global index of several entries), offsets over 2^32,
- * dataset ids over 127, a header over one block, attributes of more than 1 MB; closed, and read by recovery. And how much
- * memory it takes to open and to read them. */
+/* Files beyond what small numbers hold: more than 3 million pages (a global index of several entries),
+ * offsets over 2^32, dataset ids over 127, a header over one block, attributes of more than 1 MB; closed,
+ * and read by recovery. And how much memory it takes to open and to read them. */
 #include <errno.h>
 
 #include "d7_testing.h"

@@ -1,5 +1,5 @@
-/* Rows of several datasets: types whose pages hold different numbers of items, ranges, chunks, damaged pages, columns of
- * unequal length, pages of unexpected length. Each with one lane and with several. */
+/* Rows of several datasets: types whose pages hold different numbers of items, ranges, chunks, damaged
+ * pages, columns of unequal length, pages of unexpected length. Each with one lane and with several. */
 #include "d7_builder.h"
 #include "d7_testing.h"
 #include "executor.h"

@@ -1,5 +1,5 @@
-/* Reading with several lanes: the same values, errors and problems as with one, whatever is wrong with the file; no memory
- * is taken once the first reading has been done. */
+/* Reading with several lanes: the same values, errors and problems as with one, whatever is wrong with the
+ * file; no memory is taken once the first reading has been done. */
 #include "d7_builder.h"
 #include "d7_testing.h"
 #include "executor.h"

@@ -1,6 +1,6 @@
-/* NAME.photons.crc: where each entry of a file is, how long it is, and its CRC-32C. It is evidence beside the file and
- * nothing that reading needs: whatever is wrong with it never makes an error of a file that is good. The bytes are in
- * docs/d7-checksums.md. */
+/* NAME.photons.crc: where each entry of a file is, how long it is, and its CRC-32C. It is evidence beside the
+ * file and nothing that reading needs: whatever is wrong with it never makes an error of a file that is good.
+ * The bytes are in docs/d7-checksums.md. */
 #ifndef D7_SRC_CHECKSUMS_H
 #define D7_SRC_CHECKSUMS_H
 
@@ -48,13 +48,13 @@ typedef struct d7__sums_reader {
     const char *fault; /* why it ends before its end; NULL: it does not */
 } d7__sums_reader;
 
-/* Opens that of the file at `path`. A head that is none is a fault, not an error. Returns 0; D7_ERR_NOTFOUND; D7_ERR_NOMEM;
- * D7_ERR_IO. */
+/* Opens that of the file at `path`. A head that is none is a fault, not an error. Returns 0; D7_ERR_NOTFOUND;
+ * D7_ERR_NOMEM; D7_ERR_IO. */
 int d7__sums_open(d7__sums_reader *s, const d7_io *io, const d7_alloc *alloc, const char *path, int flags,
                   d7_error *err);
 
-/* The next record, offsets rising; *ret_there is false after the last that is sound. A block whose records were spoilt is
- * passed over. Returns 0; D7_ERR_IO. */
+/* The next record, offsets rising; *ret_there is false after the last that is sound. A block whose records
+ * were spoilt is passed over. Returns 0; D7_ERR_IO. */
 int d7__sums_next(d7__sums_reader *s, bool *ret_there, d7__sum *ret_sum, d7_error *err);
 void d7__sums_close(d7__sums_reader *s);
 
@@ -84,20 +84,21 @@ int d7__sums_reserve(d7__sums_writer *w, size_t n);
 /* Into reserved room. */
 void d7__sums_add(d7__sums_writer *w, uint64_t offset, const uint8_t *entry, size_t bytes);
 
-/* Writes what is pending. A full disk leaves it for the next time; after anything else, and at the `last` time, w->failure
- * is set. */
+/* Writes what is pending. A full disk leaves it for the next time; after anything else, and at the `last`
+ * time, w->failure is set. */
 void d7__sums_flush(d7__sums_writer *w, bool last);
 
 /* Flushes for the last time, syncs, closes. */
 void d7__sums_finish(d7__sums_writer *w);
 
-/* Goes on with the checksums of a file that was cut to `length`, or begins anew where there are none to go on with. What
- * they lack is read from the file, unless that is very much. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_NOSPACE. */
+/* Goes on with the checksums of a file that was cut to `length`, or begins anew where there are none to go on
+ * with. What they lack is read from the file, unless that is very much. Returns 0; D7_ERR_NOMEM; D7_ERR_IO;
+ * D7_ERR_NOSPACE. */
 int d7__sums_resume(d7__sums_writer *w, const char *path, d7__framing *photons, uint64_t length,
                     unsigned mode, d7_error *err);
 
-/* Takes away what is said of entries from `length` on, where the file at `path` was cut. Returns 0, also when there are no
- * checksums; D7_ERR_NOMEM; D7_ERR_IO. */
+/* Takes away what is said of entries from `length` on, where the file at `path` was cut. Returns 0, also when
+ * there are no checksums; D7_ERR_NOMEM; D7_ERR_IO. */
 int d7__sums_cut(const d7_io *io, const d7_alloc *alloc, const char *path, uint64_t length, d7_error *err);
 
 #endif

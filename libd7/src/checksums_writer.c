@@ -1,7 +1,7 @@
-/* Checksums on their way beside a file. They follow what was handed to the operating system, so after a crash of the program
- * they say no more than the file holds; after a power cut they may, which whoever compares them has to bear. A disk that is
- * full keeps them in memory (16 bytes an entry) until there is room or the file is closed; any other failure ends them,
- * never the file. */
+/* Checksums on their way beside a file. They follow what was handed to the operating system, so after a crash
+ * of the program they say no more than the file holds; after a power cut they may, which whoever compares
+ * them has to bear. A disk that is full keeps them in memory (16 bytes an entry) until there is room or the
+ * file is closed; any other failure ends them, never the file. */
 #include <errno.h>
 #include <string.h>
 
@@ -97,8 +97,8 @@ void d7__sums_finish(d7__sums_writer *w) {
 
 /* ---- after a cut ---- */
 
-/* Reads records of entries before `length`: *ret_bytes is the length of the whole blocks of them, the rest goes to `rest`
- * (NULL: nowhere). *ret_last is the last one's offset, UINT64_MAX: there is none. */
+/* Reads records of entries before `length`: *ret_bytes is the length of the whole blocks of them, the rest
+ * goes to `rest` (NULL: nowhere). *ret_last is the last one's offset, UINT64_MAX: there is none. */
 static int keep_before(d7__sums_reader *s, uint64_t length, d7__sums_writer *rest, uint64_t *ret_bytes,
                        uint64_t *ret_last, d7_error *err) {
     uint64_t kept = s->fault ? 0 : D7__SUMS_HEAD_BYTES;

@@ -1,8 +1,9 @@
-/* A whole file, front to back, held against the rules of the format and, beyond them, of the recordings that it is used
- * for.
+/* A whole file, front to back, held against the rules of the format and, beyond them, of the recordings that
+ * it is used for.
  *
  * The reader is opened first: its page map says which pages there ought to be, and what it found wrong is
- * told first. Then every entry is looked at in the order of the file. Source: the D7 specification, sections 1 to 6. */
+ * told first. Then every entry is looked at in the order of the file. Source: the D7 specification, sections
+ * 1 to 6. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -122,8 +123,8 @@ static int check_entry(d7__verifier *v, const d7__entry *entry, d7_error *err) {
 
 /* ---- what lies between entries ---- */
 
-/* Entries follow one another; but after the global index there are zeros up to the epilogue, less than a block. Zeros at
- * the end of a file that somebody is writing are not there to stay. */
+/* Entries follow one another; but after the global index there are zeros up to the epilogue, less than a
+ * block. Zeros at the end of a file that somebody is writing are not there to stay. */
 static void check_zeros(d7__verifier *v, uint64_t from, uint64_t to, bool after_index, bool to_end) {
     if (to - from <= (after_index ? D7_BLOCK_BYTES - 1 : 0) || (to_end && v->r->held))
         return;

@@ -1,5 +1,5 @@
-/* Verification's parts, shared by verify.c (the walk over the file), verify_islands.c, verify_pages.c (one page) and
- * verify_values.c (what the values of columns must be). */
+/* Verification's parts, shared by verify.c (the walk over the file), verify_islands.c, verify_pages.c (one
+ * page) and verify_values.c (what the values of columns must be). */
 #ifndef D7_SRC_VERIFY_H
 #define D7_SRC_VERIFY_H
 
@@ -47,6 +47,8 @@ typedef struct d7__sum_check {
     d7__sums_reader reader;
     d7__sum next;
     bool has_next;
+    d7__sum last; /* the last one that was taken, and */
+    bool last_agrees;
     bool differs;       /* the entry at hand */
     d7_problem *differ; /* [n_kept] of those that do */
     size_t n_kept, cap_differ;
@@ -88,13 +90,15 @@ void d7__verify_last_island(d7__verifier *v);
 
 /* ---- pages ---- */
 
-/* Holds a page that the walk has come to against the map, and looks into it. Returns 0; as d7__reader_check_page(). */
+/* Holds a page that the walk has come to against the map, and looks into it. Returns 0; as
+ * d7__reader_check_page(). */
 int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id, d7_error *err);
 
 /* Pages of the map before `offset` that the walk has not come to. Returns likewise. */
 int d7__verify_passed(d7__verifier *v, uint32_t ds, uint64_t offset, d7_error *err);
 
-/* Adds a page with a fault to the dataset's run, or begins a new one with this problem; n_values are wrong (0: the page is). */
+/* Adds a page with a fault to the dataset's run, or begins a new one with this problem; n_values are wrong
+ * (0: the page is). */
 void d7__verify_fault(d7__verifier *v, d7__fault fault, const char *kind, size_t page,
                       const d7_problem *problem, uint64_t n_values);
 
@@ -110,7 +114,8 @@ void d7__verify_learn_columns(d7__verifier *v);
 void d7__verify_values(d7__verifier *v, uint32_t ds, size_t page, uint64_t first, const uint8_t *values,
                        size_t n);
 
-/* At the end of a closed file: lengths of columns, and where milliseconds point to. Returns 0; as d7_reader_read(). */
+/* At the end of a closed file: lengths of columns, and where milliseconds point to. Returns 0; as
+ * d7_reader_read(). */
 int d7__verify_columns(d7__verifier *v, d7_error *err);
 
 /* ---- checksums ---- */
@@ -118,8 +123,8 @@ int d7__verify_columns(d7__verifier *v, d7_error *err);
 /* Looks for them beside the file, and at the header's. Returns 0; D7_ERR_NOMEM; as d7__entry_at(). */
 int d7__verify_sums_begin(d7__verifier *v, d7_error *err);
 
-/* Compares an entry while its bytes are there; then, when v->place is known, remembers that they differ. Return 0;
- * D7_ERR_NOMEM. */
+/* Compares an entry while its bytes are there; then, when v->place is known, remembers that they differ.
+ * Return 0; D7_ERR_NOMEM. */
 int d7__verify_sum(d7__verifier *v, const d7__entry *entry, d7_error *err);
 int d7__verify_sum_place(d7__verifier *v, d7_error *err);
 

@@ -1,15 +1,19 @@
-/* What lies beside the file as its checksums (checksums.h) held against its entries, in step with the walk over them.
+/* What lies beside the file as its checksums (checksums.h) held against its entries, in step with the walk
+ * over them.
  *
- * Only an entry that is where a record says, as long as it says, and has other bytes, has changed. Everything else is
- * the checksum file's own fault or age: torn, not kept up, left over from before a cut. And when more entries differ than
- * agree, it is another file's. So whether differences count is known at the end only. */
+ * Only an entry that is where a record says, as long as it says, and has other bytes, has changed. Everything
+ * else is the checksum file's own fault or age: torn, not kept up, left over from before a cut. And when more
+ * entries differ than agree, it is another file's. So whether differences count is known at the end only. */
 #include <inttypes.h>
 
 #include "base/crc32c.h"
 #include "error.h"
 #include "verify.h"
 
-static int take_next(d7__sum_check *c, d7_error *err) {
+/* `agrees`: whether the entry is as the one at hand says. */
+static int take_next(d7__sum_check *c, bool agrees, d7_error *err) {
+    c->last = c->next;
+    c->last_agrees = agrees;
     int rc = d7__sums_next(&c->reader, &c->has_next, &c->next, err);
     if (rc == D7_ERR_IO) {
         c->reader.fault = "it cannot be read";
@@ -45,7 +49,7 @@ int d7__verify_sums_begin(d7__verifier *v, d7_error *err) {
         return 0;
     }
     c->there = v->sum.has_checksums = true;
-    rc = take_next(c, err);
+    rc = take_next(c, false, err);
     return rc != 0 ? rc : check_header(v, err);
 }
 
@@ -60,7 +64,7 @@ int d7__verify_sum(d7__verifier *v, const d7__entry *entry, d7_error *err) {
     c->differs = false;
     if (!c->there)
         return 0;
-    for (; rc == 0 && c->has_next && c->next.offset < entry->offset; rc = take_next(c, err))
+    for (; rc == 0 && c->has_next && c->next.offset < entry->offset; rc = take_next(c, false, err))
         count_place(&c->n_absent, &c->first_absent, c->next.offset);
     if (rc != 0)
         return rc;
@@ -68,13 +72,13 @@ int d7__verify_sum(d7__verifier *v, const d7__entry *entry, d7_error *err) {
         count_place(&c->n_uncovered, &c->first_uncovered, entry->offset);
         return 0;
     }
-    if (c->next.bytes != entry->bytes)
+    bool fits = c->next.bytes == entry->bytes;
+    bool agrees = fits && c->next.crc == common_crc32c(0, entry->data, entry->bytes);
+    if (!fits)
         count_place(&c->n_absent, &c->first_absent, entry->offset);
-    else if (c->next.crc == common_crc32c(0, entry->data, entry->bytes))
-        v->sum.checked_entries++;
-    else
-        c->differs = true;
-    return take_next(c, err);
+    v->sum.checked_entries += agrees;
+    c->differs = fits && !agrees;
+    return take_next(c, agrees, err);
 }
 
 int d7__verify_sum_place(d7__verifier *v, d7_error *err) {
@@ -105,6 +109,14 @@ static bool is_another_files(const d7__verifier *v) {
     return v->sums.n_differ > agree || (agree == 0 && v->sums.n_absent > 0);
 }
 
+/* Both the file and its checksums go up to an epilogue, each to another one: the file was written anew. */
+static bool is_outdated(const d7__verifier *v) {
+    const d7__sum_check *c = &v->sums;
+    bool ends =
+        c->last.bytes <= D7__EPILOGUE_MAX && c->last.offset > 0 && c->last.offset % D7_BLOCK_BYTES == 0;
+    return v->r->state == D7_STATE_CLOSED && ends && !c->last_agrees;
+}
+
 static void report_file(d7__verifier *v, uint64_t offset, const char *what, uint64_t n) {
     d7_problem p =
         d7__problem(D7_PROBLEM_CHECKSUM_FILE, offset, "%.150s: %s: %" PRIu64, v->sums.reader.path, what, n);
@@ -122,7 +134,7 @@ static void report_gaps(d7__verifier *v) {
 
 static int count_rest(d7__sum_check *c, d7_error *err) {
     int rc = 0;
-    for (; rc == 0 && c->has_next; rc = take_next(c, err))
+    for (; rc == 0 && c->has_next; rc = take_next(c, false, err))
         count_place(&c->n_absent, &c->first_absent, c->next.offset);
     return rc;
 }
@@ -141,6 +153,10 @@ int d7__verify_sums_end(d7__verifier *v, d7_error *err) {
         report_file(v, 0, "blocks of it were damaged", c->reader.n_spoilt);
     if (is_another_files(v)) {
         report_file(v, D7_NO_OFFSET, "it is another file's; entries that differ", c->n_differ);
+        return 0;
+    }
+    if (is_outdated(v)) {
+        report_file(v, D7_NO_OFFSET, "the file was written anew since; entries that differ", c->n_differ);
         return 0;
     }
     for (size_t i = 0; i < c->n_kept; i++)

@@ -1,5 +1,5 @@
-/* Islands: checked by doing what a writer does, remembering which block the next one is due at and which pages no island
- * has listed yet. Source: the D7 specification, section 4. */
+/* Islands: checked by doing what a writer does, remembering which block the next one is due at and which
+ * pages no island has listed yet. Source: the D7 specification, section 4. */
 #include <stdlib.h>
 
 #include "base/utf8.h"
@@ -13,8 +13,8 @@ static int compare_refs(const void *a, const void *b) {
     return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
 }
 
-/* Holds what the island lists against the pages since the one before. A page that is not there and is in the map was
- * reported already. */
+/* Holds what the island lists against the pages since the one before. A page that is not there and is in the
+ * map was reported already. */
 static void check_list(d7__verifier *v) {
     d7__island *is = &v->island;
     size_t at = 0, lacking = 0;

@@ -1,5 +1,6 @@
-/* One page: is it where the map says, is it whole, is it as long as it should be, and is it in the form that writers
- * use? Faults of many pages in a row make one problem, so that a file of another writer does not fill the screen. */
+/* One page: is it where the map says, is it whole, is it as long as it should be, and is it in the form that
+ * writers use? Faults of many pages in a row make one problem, so that a file of another writer does not fill
+ * the screen. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +128,8 @@ static void check_length(d7__verifier *v, uint32_t ds, size_t page, const d7_pro
     d7__verify_fault(v, D7__FAULT_LENGTH, unexpected, page, &p, 0);
 }
 
-/* A page of the map. `entry` is NULL where the walk did not come to it: then it is damaged, or lies where no walk comes. */
+/* A page of the map. `entry` is NULL where the walk did not come to it: then it is damaged, or lies where no
+ * walk comes. */
 static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
     d7_reader *r = v->r;
     d7__column *c = &v->columns[ds];

@@ -1,6 +1,6 @@
-/* What the values of a recording must be: positions and micro times within their bits, milliseconds that do not go back
- * and point at photons that there are, columns of equal length. None of this is a rule of the format: what breaks it
- * is reported as D7_DATA. Source: the D7 specification, section 6. */
+/* What the values of a recording must be: positions and micro times within their bits, milliseconds that do
+ * not go back and point at photons that there are, columns of equal length. None of this is a rule of the
+ * format: what breaks it is reported as D7_DATA. Source: the D7 specification, section 6. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

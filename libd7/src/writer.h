@@ -89,6 +89,9 @@ int d7__writer_prepare(d7_writer *w, const char *path, const d7_dataset *dataset
 /* Gives the writer checksums to keep, in memory. Returns 0; D7_ERR_NOMEM. */
 int d7__writer_keep_sums(d7_writer *w, d7_error *err);
 
+/* Removes checksums beside the file that are no longer true, if there are any. */
+void d7__writer_forget_sums(d7_writer *w);
+
 /* Locks the open file. Returns 0; D7_ERR_LOCKED; D7_ERR_UNSUPPORTED. */
 int d7__writer_lock(d7_writer *w, d7_locking locking, d7_error *err);
 

@@ -179,8 +179,7 @@ static int create_sums(d7_writer *w, const d7_writer_options *o, bool made, d7_e
     return rc;
 }
 
-/* Those of a file that is replaced are no longer true. */
-static void forget_old_sums(d7_writer *w) {
+void d7__writer_forget_sums(d7_writer *w) {
     char *path = w->io.remove ? d7__tail_path(&w->alloc, w->path, D7_CHECKSUMS_SUFFIX) : NULL;
     if (path)
         w->io.remove(w->io.ctx, path);
@@ -214,7 +213,7 @@ static int create_file(d7_writer *w, const d7_writer_options *o, d7_error *err) 
     if (rc == 0 && made && o->has_group)
         rc = create_give(w, w->out.file, w->path, o->group, err);
     if (rc == 0 && !made)
-        forget_old_sums(w);
+        d7__writer_forget_sums(w);
     if (rc == 0 && o->checksums)
         rc = create_sums(w, o, made, err);
     if (rc == 0)

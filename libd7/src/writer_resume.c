@@ -211,14 +211,25 @@ static int prepare(d7_writer *w, const d7_reader *r, const char *path, const d7_
     return rc;
 }
 
-/* Checksums go on from the slot's length, or at least say nothing that is no longer true. */
+/* Checksums go on from the slot's length, or at least say nothing that is no longer true: those that cannot be cut are
+ * removed. They are no reason not to go on. */
 static int resume_sums(d7_writer *w, d7_reader *r, const d7_writer_options *o, d7_error *err) {
-    if (!o->checksums) {
-        (void)!d7__sums_cut(&w->io, &w->alloc, w->path, w->out.written, NULL);
-        return 0;
+    d7_error failure;
+    int rc = o->checksums ? d7__writer_keep_sums(w, err) : 0;
+    if (rc != 0)
+        return rc;
+    if (o->checksums)
+        rc = d7__sums_resume(&w->sums, w->path, &r->framing, w->out.written, o->mode, &failure);
+    else
+        rc = d7__sums_cut(&w->io, &w->alloc, w->path, w->out.written, &failure);
+    if (rc != 0)
+        d7__writer_forget_sums(w);
+    if (rc != 0 && o->checksums) {
+        d7__tail_file_close(&w->sums.file);
+        w->sums.n = 0;
+        w->sums.failure = failure;
     }
-    int rc = d7__writer_keep_sums(w, err);
-    return rc != 0 ? rc : d7__sums_resume(&w->sums, w->path, &r->framing, w->out.written, o->mode, err);
+    return 0;
 }
 
 int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slot *slot,

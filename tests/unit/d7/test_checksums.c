@@ -1,5 +1,5 @@
-/* Checksums beside a file: kept by a writer through full disks and errors, gone on with after a crash, made for a file that
- * has none; and what verification makes of them, whatever state they are in. */
+/* Checksums beside a file: kept by a writer through full disks and errors, gone on with after a crash, made
+ * for a file that has none; and what verification makes of them, whatever state they are in. */
 #include <errno.h>
 
 #include "checksums.h"
@@ -318,6 +318,27 @@ static void files_cut_or_grown_since_are_told(void **state) {
     free(closed);
 }
 
+/* A page less, and all after it moved up: each would look like a page that has changed. So does the epilogue. */
+static void files_written_anew_are_told(void **state) {
+    fixture *f = *state;
+    size_t n;
+    uint8_t bytes[16 * 12];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i < 128 ? 1 : i);
+    f->options.overwrite = true;
+    create(f);
+    assert_int_equal(d7_writer_append(f->w, 1, bytes, sizeof bytes, &f->err), 0);
+    end(f);
+    uint8_t *crc = copy_of(f, crc_path, &n);
+    create(f);
+    assert_int_equal(d7_writer_append(f->w, 1, bytes, 128, &f->err), 0);
+    assert_int_equal(d7_writer_append(f->w, 1, bytes + 144, sizeof bytes - 144, &f->err), 0);
+    end(f);
+    disk_put(f->disk, crc_path, crc, n);
+    expect_note(f, "written anew since; entries that differ: 4");
+    free(crc);
+}
+
 /* ---- failures ---- */
 
 static void a_full_disk_delays_them(void **state) {
@@ -569,7 +590,8 @@ static void resuming_makes_up_for_lost_ones(void **state) {
     free(file);
 }
 
-/* A power cut can leave checksums of entries that the file lost. What a repair puts in their place is no damage. */
+/* A power cut can leave checksums of entries that the file lost. What a repair puts in their place is no
+ * damage. */
 static void repairs_in_place_cut_them(void **state) {
     fixture *f = *state;
     size_t n, n_crc;
@@ -595,6 +617,34 @@ static void repairs_in_place_cut_them(void **state) {
     free(crc);
 }
 
+/* Checksums that cannot be gone on with end, and what is no longer true of the file goes. */
+static void resuming_does_without(void **state) {
+    fixture *f = *state;
+    for (int checksums = 0; checksums < 2; checksums++) {
+        f->options.io = &f->io;
+        f->options.checksums = f->options.overwrite = true;
+        crash(f);
+        f->open_errno = EACCES;
+        d7_tail_recover_options o;
+        d7_tail_recovery recovery;
+        d7_tail *tail;
+        d7_tail_recover_options_init(&o);
+        o.io = &f->io;
+        assert_int_equal(d7_tail_recover(&tail, path, &o, &recovery, &f->err), 0);
+        f->options.io = d7_tail_io(tail);
+        f->options.checksums = checksums;
+        assert_int_equal(d7_writer_resume(&f->w, path, d7_tail_recovered(tail), &f->options, &f->err), 0);
+        assert_int_equal(d7_writer_warnings(f->w), checksums ? D7_WARN_CHECKSUMS : 0);
+        assert_false(has(f, crc_path));
+        f->open_errno = 0;
+        append(f, 40);
+        end(f);
+        d7_tail_free(tail);
+        expect_problems(f, 0);
+        f->io.remove(f->io.ctx, "a.photons.tail");
+    }
+}
+
 static void resuming_without_leaves_nothing_wrong(void **state) {
     fixture *f = *state;
     crash(f);
@@ -614,6 +664,7 @@ int main(void) {
         TEST(damaged_checksums_are_no_damage),
         TEST(another_files_checksums_say_nothing),
         TEST(files_cut_or_grown_since_are_told),
+        TEST(files_written_anew_are_told),
         TEST(a_full_disk_delays_them),
         TEST(a_disk_full_at_the_close_ends_them),
         TEST(errors_end_them_and_not_the_file),
@@ -623,6 +674,7 @@ int main(void) {
         TEST(blocks_have_a_limit),
         TEST(resuming_goes_on_with_them),
         TEST(resuming_makes_up_for_lost_ones),
+        TEST(resuming_does_without),
         TEST(repairs_in_place_cut_them),
         TEST(resuming_without_leaves_nothing_wrong),
     };

@@ -1,5 +1,5 @@
-/* Verification: every code is produced by a file that breaks its rule and no other, with the place and the items that it
- * concerns; and good files have none. The last test looks whether all codes were seen. */
+/* Verification: every code is produced by a file that breaks its rule and no other, with the place and the
+ * items that it concerns; and good files have none. The last test looks whether all codes were seen. */
 #include "base/bytes.h"
 #include "d7_builder.h"
 #include "d7_testing.h"

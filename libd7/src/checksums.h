@@ -58,6 +58,39 @@ int d7__sums_open(d7__sums_reader *s, const d7_io *io, const d7_alloc *alloc, co
 int d7__sums_next(d7__sums_reader *s, bool *ret_there, d7__sum *ret_sum, d7_error *err);
 void d7__sums_close(d7__sums_reader *s);
 
+/* ---- comparing (checksums_compare.c) ---- */
+
+typedef struct d7__sums_compare {
+    bool there, begun;
+    d7__sums_reader reader;
+    d7__sum next;
+    bool has_next;
+    d7__sum last; /* the last one that was taken, and */
+    bool last_agrees;
+    uint64_t n_agree, n_differ;            /* entries */
+    uint64_t n_absent, first_absent;       /* records without such an entry */
+    uint64_t n_uncovered, first_uncovered; /* entries without a record */
+} d7__sums_compare;
+
+/* Whether differences count. */
+typedef enum d7__sums_verdict {
+    D7__SUMS_COUNT,
+    D7__SUMS_OF_ANOTHER_FILE,
+    D7__SUMS_OUTDATED /* the file was written anew since */
+} d7__sums_verdict;
+
+/* Opens the checksums of the file at `path`. Returns as d7__sums_open(); after a failure, and where all is zero, there are
+ * none, and the calls below do nothing. */
+int d7__sums_compare_begin(d7__sums_compare *c, const d7_io *io, const d7_alloc *alloc, const char *path,
+                           d7_error *err);
+
+/* Compares an entry, in the order of the file, the header first. *ret_differs: its bytes are not those that were written.
+ * Checksums that cannot be read end there; returns 0; D7_ERR_TRUNCATED: their file has shrunk. */
+int d7__sums_compare_entry(d7__sums_compare *c, const d7__entry *entry, bool *ret_differs, d7_error *err);
+
+/* After the last entry. `closed`: the file ends in a valid epilogue. Returns likewise. */
+int d7__sums_compare_end(d7__sums_compare *c, bool closed, d7__sums_verdict *ret_verdict, d7_error *err);
+
 /* ---- writing ---- */
 
 typedef struct d7__sums_writer {

@@ -18,12 +18,8 @@
 
 typedef struct d7__changed {
     d7_reader *r; /* NULL: nothing was begun */
-    bool there;   /* there are checksums */
-    d7__sums_reader reader;
-    bool has_next;
-    d7__sum next;
-    uint64_t n_agree, n_differ, n_absent; /* entries; absent: of the checksums, but not of the file */
-    d7__page_ref *pages;                  /* [n] pages that differ */
+    d7__sums_compare compare;
+    d7__page_ref *pages; /* [n] pages that differ */
     size_t n, cap;
 } d7__changed;
 
@@ -31,11 +27,12 @@ typedef struct d7__changed {
  * d7__entry_at(). */
 int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err);
 
-/* Looks at an entry, in the order of the file. Returns 0; D7_ERR_NOMEM. */
+/* Looks at an entry, in the order of the file. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_entry(). */
 int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err);
 
-/* Makes the pages that differ damaged ones of the map, unless the checksums are another file's. Returns 0; D7_ERR_NOMEM. */
-int d7__changed_mark(d7__changed *c, d7_error *err);
+/* Makes the pages that differ damaged ones of the map, where d7__sums_compare_end() says that they count. `closed`: the file
+ * ends in a valid epilogue. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_end(). */
+int d7__changed_mark(d7__changed *c, bool closed, d7_error *err);
 
 void d7__changed_free(d7__changed *c);
 

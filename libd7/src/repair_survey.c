@@ -191,7 +191,7 @@ static int survey_scan(survey *s, d7_progress_fn *progress, void *ctx, d7_error 
         if (rc != 0)
             return rc;
         at = e.next;
-        if (found == D7__FOUND_ENTRY && s->changed->there)
+        if (found == D7__FOUND_ENTRY)
             rc = d7__changed_look(s->changed, &e, err);
         if (rc != 0)
             return rc;

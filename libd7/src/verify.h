@@ -43,18 +43,10 @@ typedef struct d7__island {
 
 /* How the checksums beside the file fit it. */
 typedef struct d7__sum_check {
-    bool there;
-    d7__sums_reader reader;
-    d7__sum next;
-    bool has_next;
-    d7__sum last; /* the last one that was taken, and */
-    bool last_agrees;
+    d7__sums_compare compare;
     bool differs;       /* the entry at hand */
     d7_problem *differ; /* [n_kept] of those that do */
     size_t n_kept, cap_differ;
-    uint64_t n_differ;
-    uint64_t n_absent, first_absent;       /* records without such an entry */
-    uint64_t n_uncovered, first_uncovered; /* entries without a record */
 } d7__sum_check;
 
 typedef struct d7__verifier {
@@ -124,11 +116,11 @@ int d7__verify_columns(d7__verifier *v, d7_error *err);
 int d7__verify_sums_begin(d7__verifier *v, d7_error *err);
 
 /* Compares an entry while its bytes are there; then, when v->place is known, remembers that they differ.
- * Return 0; D7_ERR_NOMEM. */
+ * Return 0; D7_ERR_NOMEM; as d7__sums_compare_entry(). */
 int d7__verify_sum(d7__verifier *v, const d7__entry *entry, d7_error *err);
 int d7__verify_sum_place(d7__verifier *v, d7_error *err);
 
-/* At the end of the file. Returns 0; D7_ERR_NOMEM. */
+/* At the end of the file. Returns 0; as d7__sums_compare_end(). */
 int d7__verify_sums_end(d7__verifier *v, d7_error *err);
 void d7__verify_sums_free(d7__verifier *v);
 

@@ -199,7 +199,7 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
     if (rc == 0)
         rc = d7_reader_check(p.r, steps_progress, s, err);
     if (rc == 0)
-        rc = d7__changed_mark(&changed, false, err);
+        rc = d7__changed_mark(&changed, d7_reader_state(source) == D7_STATE_CLOSED, err);
     d7__changed_free(&changed);
     s->step++;
     if (rc == 0)

@@ -319,8 +319,7 @@ static void files_cut_or_grown_since_are_told(void **state) {
 }
 
 /* A page less, and all after it moved up: each would look like a page that has changed. So does the epilogue. */
-static void files_written_anew_are_told(void **state) {
-    fixture *f = *state;
+static void write_anew(fixture *f) {
     size_t n;
     uint8_t bytes[16 * 12];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -335,8 +334,40 @@ static void files_written_anew_are_told(void **state) {
     assert_int_equal(d7_writer_append(f->w, 1, bytes + 144, sizeof bytes - 144, &f->err), 0);
     end(f);
     disk_put(f->disk, crc_path, crc, n);
-    expect_note(f, "written anew since; entries that differ: 4");
     free(crc);
+}
+
+static void files_written_anew_are_told(void **state) {
+    fixture *f = *state;
+    write_anew(f);
+    expect_note(f, "written anew since; entries that differ: 4");
+}
+
+/* What verify takes for a file written anew a repair does too: it loses the page that is damaged, and no other. */
+static void repairs_of_files_written_anew_keep_their_pages(void **state) {
+    fixture *f = *state;
+    d7_repair_options o;
+    d7_repair_report report = {0};
+    d7_reader_options reading;
+    d7_reader *r;
+    d7_page_info page;
+    size_t n;
+    write_anew(f);
+    d7_reader_options_init(&reading);
+    reading.io = &f->io;
+    assert_int_equal(d7_reader_open(&r, path, &reading, &f->err), 0);
+    assert_int_equal(d7_reader_page(r, 1, 1, &page), 0);
+    d7_reader_free(r);
+    uint8_t *file = copy_of(f, path, &n);
+    file[page.offset + 2] ^= 0x40; /* the tag of its message */
+    disk_put(f->disk, path, file, n);
+    d7_repair_options_init(&o);
+    o.io = &f->io;
+    assert_int_equal(d7_repair(path, "b.photons", &o, &report, &f->err), 0);
+    assert_int_equal(report.datasets[1].lost, page.n_items);
+    assert_int_equal(report.datasets[1].kept, 16 * 11 - page.n_items);
+    d7_repair_report_free(&report);
+    free(file);
 }
 
 /* ---- failures ---- */
@@ -665,6 +696,7 @@ int main(void) {
         TEST(another_files_checksums_say_nothing),
         TEST(files_cut_or_grown_since_are_told),
         TEST(files_written_anew_are_told),
+        TEST(repairs_of_files_written_anew_keep_their_pages),
         TEST(a_full_disk_delays_them),
         TEST(a_disk_full_at_the_close_ends_them),
         TEST(errors_end_them_and_not_the_file),

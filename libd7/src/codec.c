@@ -156,6 +156,34 @@ bool d7__page_dataset(d7__cursor body, uint64_t *ret_dataset_id) {
     return true;
 }
 
+bool d7__head_parse(const uint8_t *bytes, size_t n, d7__head *ret_head) {
+    d7__cursor c = {bytes, bytes + n};
+    d7__head head = {0};
+    uint64_t tag;
+    if (!d7__get_varint(&c, &tag) || !d7__get_varint(&c, &head.body_bytes))
+        return false;
+    head.head_bytes = (uint64_t)(c.at - bytes);
+    if (tag == ENTRY_DATA) {
+        head.kind = D7__KIND_DATA;
+        if (!d7__get_varint(&c, &tag) || tag != DATA_DATASET || !d7__get_varint(&c, &head.dataset_id))
+            return false;
+    } else if (tag == D7__TAG(D7__KIND_INDEX, D7__BYTES)) {
+        head.kind = D7__KIND_INDEX;
+    } else {
+        return false;
+    }
+    *ret_head = head;
+    return true;
+}
+
+uint32_t d7__payload_field(d7_type type) {
+    return forms[type].tag >> 3;
+}
+
+bool d7__payload_is_raw(d7_type type) {
+    return forms[type].raw;
+}
+
 bool d7__page_head_fits(uint32_t dataset_id, const uint8_t *entry, size_t bytes) {
     d7__cursor c = {entry, entry + bytes};
     uint64_t value;

@@ -23,6 +23,20 @@ bool d7__entry_kind(const uint8_t *entry, size_t bytes, d7__kind *ret_kind, d7__
  * Pure. */
 bool d7__page_dataset(d7__cursor body, uint64_t *ret_dataset_id);
 
+/* What the first bytes of a page or an index say, when the rest may be gone. */
+typedef struct d7__head {
+    d7__kind kind;
+    uint64_t head_bytes, body_bytes; /* of the entry, as it says */
+    uint64_t dataset_id;             /* of a page */
+} d7__head;
+
+/* Returns false where they are not how this library begins such an entry. Pure. */
+bool d7__head_parse(const uint8_t *bytes, size_t n, d7__head *ret_head);
+
+/* The field of Data that holds values of this type, and whether it holds them as they are and not as differences. Pure. */
+uint32_t d7__payload_field(d7_type type);
+bool d7__payload_is_raw(d7_type type);
+
 /* Does `entry` begin as d7_page_encode() writes a page of this dataset, and is it as long as it says? Pure.
  */
 bool d7__page_head_fits(uint32_t dataset_id, const uint8_t *entry, size_t bytes);

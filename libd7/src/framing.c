@@ -36,6 +36,16 @@ size_t d7__frame(uint64_t at, const uint8_t *entry, size_t bytes, uint8_t *out) 
     }
 }
 
+uint64_t d7__frame_end(uint64_t at, uint64_t bytes) {
+    for (;;) {
+        uint64_t room = room_in_block(at) - HEADER_BYTES;
+        if (room > 0 && bytes <= room)
+            return at + HEADER_BYTES + bytes;
+        bytes -= room;
+        at += HEADER_BYTES + room;
+    }
+}
+
 void d7__framing_free(d7__framing *f) {
     if (f->source && f->source->alloc)
         d7__release(f->source->alloc, f->entry.data);
@@ -216,6 +226,26 @@ int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entr
     }
     rc = entry_from(f, &first, ret_found, e, err);
     return rc == 0 && *ret_found != D7__FOUND_ENTRY && first.begin ? keep_head(f, at, e, err) : rc;
+}
+
+int d7__entry_peek(d7__source *s, uint64_t at, uint8_t out[D7__ENTRY_HEAD], size_t *ret_n, d7_error *err) {
+    const uint8_t *p;
+    *ret_n = 0;
+    for (uint64_t from = at;; from += HEADER_BYTES) {
+        fragment f;
+        int rc = fragment_read(s, from, &f, err);
+        if (rc != 0 || f.torn || f.crosses || f.begin != (from == at))
+            return rc;
+        size_t n = f.bytes < D7__ENTRY_HEAD ? f.bytes : D7__ENTRY_HEAD;
+        if (n == 0 && from == at && room_in_block(at) == HEADER_BYTES)
+            continue; /* the entry goes on in the next block */
+        rc = n ? d7__source_get(s, from + HEADER_BYTES, n, &p, err) : 0;
+        if (rc != 0 || n == 0)
+            return rc;
+        memcpy(out, p, n);
+        *ret_n = n;
+        return 0;
+    }
 }
 
 /* Past the zeros from `at` on that are empty fragments, at most to the end of the block. */

@@ -19,6 +19,9 @@ size_t d7__frame_bound(size_t entry_bytes);
  * bytes were written. */
 size_t d7__frame(uint64_t at, const uint8_t *entry, size_t bytes, uint8_t *out);
 
+/* Where the fragments of an entry that begins at `at`, of `bytes` bytes, end. */
+uint64_t d7__frame_end(uint64_t at, uint64_t bytes);
+
 typedef enum d7__found {
     D7__FOUND_ENTRY, /* whole */
     D7__FOUND_BAD,  /* the framing is broken here: `offset` and `reason` say where and how; go on at `next` */
@@ -55,6 +58,10 @@ void d7__framing_free(d7__framing *f);
 /* The entry whose first fragment header is at `offset` (or after one spare byte there). Returns 0 with
  * *ret_found of FOUND_ENTRY, FOUND_BAD or FOUND_TORN; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__entry_at(d7__framing *f, uint64_t offset, d7__found *ret_found, d7__entry *ret_entry, d7_error *err);
+
+/* How an entry that begins right at `at` begins: its first bytes, as far as its first fragment with any holds them; *ret_n is 0
+ * where none begins or that fragment cannot be. Returns as d7__source_get(). */
+int d7__entry_peek(d7__source *s, uint64_t at, uint8_t out[D7__ENTRY_HEAD], size_t *ret_n, d7_error *err);
 
 /* The first entry that begins at or after `from`, which must be a block start or the end of an entry. Padding
  * and the rest of an entry that began earlier are passed over. Returns as d7__entry_at(), also FOUND_END. */

@@ -29,13 +29,11 @@ static void add(d7_reader *r, d7_problem_code code, uint64_t offset, const char 
 
 /* The dataset of a page of which only the beginning is there. */
 static bool lost_dataset(const d7_reader *r, const d7__entry *e, uint32_t *ret_ds) {
-    d7__cursor c = {e->head, e->head + e->n_head};
-    uint64_t tag, length, id;
-    if (!d7__get_varint(&c, &tag) || tag != D7__TAG(D7__KIND_DATA, D7__BYTES) ||
-        !d7__get_varint(&c, &length) || !d7__get_varint(&c, &tag) || tag != D7__TAG(1, D7__VARINT) ||
-        !d7__get_varint(&c, &id) || id >= r->header.n_datasets)
+    d7__head head;
+    if (!d7__head_parse(e->head, e->n_head, &head) || head.kind != D7__KIND_DATA ||
+        head.dataset_id >= r->header.n_datasets)
         return false;
-    *ret_ds = (uint32_t)id;
+    *ret_ds = (uint32_t)head.dataset_id;
     return true;
 }
 
@@ -270,15 +268,13 @@ static int find_index(d7_reader *r, uint64_t from, uint64_t to, bool *ret_there,
 /* The Index entry that begins right at `at`, if one does. Of a page that begins there only the head is looked at. */
 static int find_index_at(d7_reader *r, uint64_t at, bool *ret_there, d7__entry *ret_entry,
                          d7__cursor *ret_body, d7_error *err) {
-    enum { FRAGMENT_HEADER = 2, BEGIN_BYTE = 0x80 };
-    const uint8_t *p;
+    uint8_t head[D7__ENTRY_HEAD];
+    size_t n;
     at = d7__frame_begin(at);
-    if (at + FRAGMENT_HEADER < r->source.size && at % D7_BLOCK_BYTES + FRAGMENT_HEADER < D7_BLOCK_BYTES) {
-        int rc = d7__source_get(&r->source, at, FRAGMENT_HEADER + 1, &p, err);
-        *ret_there = false;
-        if (rc != 0 || (p[1] & BEGIN_BYTE && p[2] != D7__TAG(D7__KIND_INDEX, D7__BYTES)))
-            return rc;
-    }
+    int rc = d7__entry_peek(&r->source, at, head, &n, err);
+    *ret_there = false;
+    if (rc != 0 || (n && head[0] != D7__TAG(D7__KIND_INDEX, D7__BYTES)))
+        return rc;
     return find_index(r, at, at + 1, ret_there, ret_entry, ret_body, err);
 }
 

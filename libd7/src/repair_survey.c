@@ -13,11 +13,10 @@
 
 #include <inttypes.h>
 
-#include "base/bytes.h"
 #include "codec.h"
 #include "error.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, HEAD_BYTES = 32, FRAGMENT_HEADER = 2 };
+enum { SCAN_WINDOW_BYTES = 1 << 20 };
 
 typedef struct hole {
     uint64_t from, to;
@@ -205,68 +204,17 @@ static int survey_scan(survey *s, d7_progress_fn *progress, void *ctx, d7_error 
 
 /* ---- what holes held ---- */
 
-/* Where an entry of `bytes` that is framed at `at` ends. */
-static uint64_t framed_end(uint64_t at, uint64_t bytes) {
-    for (;;) {
-        uint64_t room = D7_BLOCK_BYTES - at % D7_BLOCK_BYTES - FRAGMENT_HEADER;
-        if (room > 0 && bytes <= room)
-            return at + FRAGMENT_HEADER + bytes;
-        bytes -= room;
-        at += FRAGMENT_HEADER + room;
-    }
-}
-
-typedef struct head {
-    d7__kind kind;
-    uint64_t dataset_id; /* of a page */
-    uint64_t end;        /* where the entry ends */
-} head;
-
-/* What the first bytes of an entry say; false where they make no sense. */
-static bool parse_head(d7__cursor c, uint64_t at, uint64_t size, head *ret) {
-    const uint8_t *start = c.at;
-    uint64_t tag, bytes, dataset_id = 0;
-    if (!d7__get_varint(&c, &tag) || !d7__get_varint(&c, &bytes) || bytes > D7_ENTRY_BYTES_MAX)
-        return false;
-    *ret = (head){.kind = (d7__kind)(tag >> 3), .end = framed_end(at, (uint64_t)(c.at - start) + bytes)};
-    if (ret->end > size || tag != D7__TAG(tag >> 3, D7__BYTES))
-        return false;
-    if (ret->kind == D7__KIND_INDEX)
-        return true;
-    if (ret->kind != D7__KIND_DATA || !d7__get_varint(&c, &tag) || tag != D7__TAG(1, D7__VARINT) ||
-        !d7__get_varint(&c, &dataset_id))
-        return false;
-    ret->dataset_id = dataset_id;
-    return true;
-}
-
-/* Reads how the entry at `at` begins. */
-static int read_head(survey *s, uint64_t at, bool *ret_good, head *ret, d7_error *err) {
-    uint64_t size = s->r->source.size;
-    uint8_t bytes[HEAD_BYTES];
-    size_t n = 0;
+/* Reads how the entry at `at` begins, and where it ends by that; *ret_good: that makes sense. */
+static int read_head(survey *s, uint64_t at, bool *ret_good, d7__head *ret, uint64_t *ret_end,
+                     d7_error *err) {
+    uint8_t bytes[D7__ENTRY_HEAD];
+    size_t n;
     *ret_good = false;
-    for (uint64_t from = at; from + FRAGMENT_HEADER <= size && n == 0;) {
-        const uint8_t *p;
-        int rc = d7__source_get(&s->r->source, from, FRAGMENT_HEADER, &p, err);
-        if (rc != 0)
-            return rc;
-        unsigned header = bytes_load16(p);
-        uint64_t room = D7_BLOCK_BYTES - from % D7_BLOCK_BYTES - FRAGMENT_HEADER, length = header & 0x3FFF;
-        if ((header & 0x8000 ? from != at : from == at) || length > room ||
-            from + FRAGMENT_HEADER + length > size)
-            return 0;
-        n = length < HEAD_BYTES ? (size_t)length : HEAD_BYTES;
-        if (n == 0 && (room > 0 || from != at))
-            return 0;
-        rc = n ? d7__source_get(&s->r->source, from + FRAGMENT_HEADER, n, &p, err) : 0;
-        if (rc != 0)
-            return rc;
-        for (size_t i = 0; i < n; i++)
-            bytes[i] = p[i];
-        from += FRAGMENT_HEADER + length;
-    }
-    *ret_good = n > 0 && parse_head((d7__cursor){bytes, bytes + n}, at, size, ret);
+    int rc = d7__entry_peek(&s->r->source, at, bytes, &n, err);
+    if (rc != 0 || !d7__head_parse(bytes, n, ret) || ret->body_bytes > D7_ENTRY_BYTES_MAX)
+        return rc;
+    *ret_end = d7__frame_end(at, ret->head_bytes + ret->body_bytes);
+    *ret_good = *ret_end <= s->r->source.size;
     return 0;
 }
 
@@ -275,19 +223,20 @@ static int follow_chain(survey *s, const hole *h, bool *ret_known, d7_error *err
     size_t n_lost = s->n_lost;
     uint64_t at = h->from;
     bool good = true;
-    head e;
+    d7__head e;
+    uint64_t end = 0;
     while (at < h->upto) {
-        int rc = read_head(s, at, &good, &e, err);
+        int rc = read_head(s, at, &good, &e, &end, err);
         if (rc != 0)
             return rc;
-        if (!good || e.end > h->upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets))
+        if (!good || end > h->upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets))
             break;
         if (e.kind == D7__KIND_DATA) {
             if (d7__grow(&s->r->alloc, &s->lost, &s->cap_lost, s->n_lost + 1, sizeof *s->lost) != 0)
                 return d7__reader_no_memory(s->r, err);
             s->lost[s->n_lost++] = (d7__page_ref){.offset = at, .dataset_id = (uint32_t)e.dataset_id};
         }
-        at = d7__frame_begin(e.end);
+        at = d7__frame_begin(end);
     }
     /* The next island's list begins where the one before ended: if that was due here, it is all that was. */
     *ret_known = at == h->upto || (h->upto < h->to && at / D7_BLOCK_BYTES >= h->due);

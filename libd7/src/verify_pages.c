@@ -52,23 +52,9 @@ void d7__verify_fault(d7__verifier *v, d7__fault fault, const char *kind, size_t
 
 /* ---- form ---- */
 
-static uint64_t payload_field(d7_type type) {
-    switch (type) {
-    case D7_INT8:
-    case D7_UINT8:
-        return 8;
-    case D7_FLOAT:
-        return 6;
-    case D7_DOUBLE:
-        return 7;
-    default:
-        return d7_type_size(type) == 8 ? 5 : 4;
-    }
-}
-
 /* What is unusual about a page that decodes; NULL: nothing. Unknown fields are not. */
 static const char *unusual_form(d7__cursor body, d7_type type) {
-    bool has_dataset = false, has_seed = false, has_payload = false, raw = payload_field(type) > 5;
+    bool has_dataset = false, has_seed = false, has_payload = false;
     while (body.at < body.end) {
         d7__field f;
         if (!d7__get_field(&body, &f))
@@ -81,7 +67,7 @@ static const char *unusual_form(d7__cursor body, d7_type type) {
         has_seed |= f.number == 3;
         if (f.number < 4 || f.number > 8)
             continue;
-        if (f.number != payload_field(type))
+        if (f.number != d7__payload_field(type))
             return "the values of the page are in another field than they should be";
         if (f.wire_type != D7__BYTES)
             return "the differences in the page are not packed";
@@ -91,7 +77,7 @@ static const char *unusual_form(d7__cursor body, d7_type type) {
     }
     if (!has_dataset)
         return "the page leaves out its dataset's number, which some readers need";
-    if (!raw && !has_seed)
+    if (!d7__payload_is_raw(type) && !has_seed)
         return "the page leaves out its first value, which some readers need";
     return has_payload ? NULL : "the page has no field for its differences: some readers lose its only item";
 }

@@ -27,9 +27,6 @@ int cli_write_json_string(FILE *out, const char *text);
 /* The same for `bytes` bytes, which may hold a NUL. */
 int cli_write_json_text(FILE *out, const char *text, size_t bytes);
 
-/* The same for text that may hold NULs. */
-int cli_write_json_text(FILE *out, const char *text, size_t bytes);
-
 /* Flushes standard output; a failure (full disk, closed pipe) is reported as "PROGRAM: ..." on standard
  * error. Returns `code`, or CLI_USAGE when the output could not be written whole. */
 int cli_finish(const char *program, int code);

@@ -185,13 +185,10 @@ static int cat_dataset(cat_job *job, const char *path, const char *name) {
 }
 
 static int cat_open(const cat_options *o, const char *path, const char *name, cat_job *job) {
-    d7_error err;
     d7_dataset_info info;
-    d7_reader_options reading;
-    d7_reader_options_init(&reading);
-    reading.unframed = o->unframed;
-    if (d7_reader_open(&job->r, path, &reading, &err) != 0)
-        return command_fail(o->self, "%s", err.text);
+    int code = command_open(o->self, path, o->unframed, NULL, &job->r);
+    if (code != 0)
+        return code;
     if (d7_reader_find_dataset(job->r, name, &job->ds) != 0 || d7_reader_dataset(job->r, job->ds, &info) != 0)
         return command_fail(o->self, "%s: there is no dataset %s; d7 info shows which there are", path, name);
     if (o->from > info.items)

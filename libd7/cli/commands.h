@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/pool.h"
 #include "d7/d7.h"
 
 /* One subcommand. run() gets its own name as argv[0] and returns the exit code. */
@@ -32,6 +33,12 @@ int command_options(const command *self, int argc, char **argv, const struct opt
 
 /* "d7 NAME: ..." on standard error; returns CLI_USAGE. */
 int command_fail(const command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Opens the file that the command reads, which no result may then replace (result_source()). `unframed`: also one whose blocks
+ * have no begin and end bits. `pool`: its threads decode the pages; NULL: the calling one does. Returns 0, or an exit code
+ * after saying why. */
+int command_open(const command *self, const char *path, bool unframed, cli_pool *pool,
+                 d7_reader **ret_reader);
 
 /* A d7_progress_fn whose ctx is a cli_progress that was started. */
 int command_progress(void *bar, uint64_t done, uint64_t total);

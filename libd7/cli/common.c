@@ -57,6 +57,21 @@ int command_options(const command *self, int argc, char **argv, const struct opt
     return CLI_USAGE;
 }
 
+int command_open(const command *self, const char *path, bool unframed, cli_pool *pool,
+                 d7_reader **ret_reader) {
+    d7_executor executor = {.ctx = pool, .submit = cli_pool_submit, .wait = cli_pool_wait};
+    d7_reader_options options;
+    d7_error err;
+    d7_reader_options_init(&options);
+    options.unframed = unframed;
+    if (pool) {
+        options.executor = &executor;
+        options.lanes = cli_pool_threads(pool);
+    }
+    result_source(path);
+    return d7_reader_open(ret_reader, path, &options, &err) == 0 ? 0 : command_fail(self, "%s", err.text);
+}
+
 int command_progress(void *bar, uint64_t done, uint64_t total) {
     cli_progress *p = bar;
     p->total = total;

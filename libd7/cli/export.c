@@ -141,19 +141,8 @@ static int add_needed(export_options *o, const d7_reader *r) {
 }
 
 static int open_file(export_job *job) {
-    d7_reader_options options;
-    d7_error err;
-    d7_reader_options_init(&options);
     job->pool = cli_pool_new(0);
-    job->executor = (d7_executor){job->pool, cli_pool_submit, cli_pool_wait};
-    if (job->pool) {
-        options.executor = &job->executor;
-        options.lanes = cli_pool_threads(job->pool);
-    }
-    result_source(job->path);
-    if (d7_reader_open(&job->reader, job->path, &options, &err) != 0)
-        return command_fail(job->self, "%s", err.text);
-    return 0;
+    return command_open(job->self, job->path, false, job->pool, &job->reader);
 }
 
 static int plan(export_job *job, const export_options *o) {

@@ -46,7 +46,6 @@ typedef struct export_job {
     int level;             /* of compression; 0: none */
     d7_reader *reader;
     cli_pool *pool;
-    d7_executor executor;
     export_set *sets; /* [n_sets] */
     size_t n_sets;
     d7_group ranged;    /* the group that `range` counts in */

@@ -93,18 +93,12 @@ static void tell_unheld(follow *f) {
 }
 
 int follow_open(follow *f, const char *path) {
-    d7_error err;
-    d7_reader_options options;
-    d7_reader_options_init(&options);
-    options.unframed = f->o->unframed;
     follow_close(f);
     int code = keep_path(f, path);
+    if (code == 0)
+        code = command_open(f->o->self, path, f->o->unframed, NULL, &f->reader);
     if (code != 0)
         return code;
-    if (d7_reader_open(&f->reader, path, &options, &err) != 0) {
-        f->reader = NULL;
-        return command_fail(f->o->self, "%s", err.text);
-    }
     code = find_datasets(f);
     f->at = f->begun ? 0 : f->o->from_given ? f->o->from : code == 0 ? follow_items(f) : 0;
     f->begun = true;

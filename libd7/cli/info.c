@@ -173,13 +173,10 @@ static int info_run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     const char *path = argv[optind];
-    d7_error err;
     d7_reader *r;
-    d7_reader_options reading;
-    d7_reader_options_init(&reading);
-    reading.unframed = o.unframed;
-    if (d7_reader_open(&r, path, &reading, &err) != 0)
-        return command_fail(self, "%s", err.text);
+    code = command_open(self, path, o.unframed, NULL, &r);
+    if (code != 0)
+        return code;
     bool check = o.full || d7_reader_file_bytes(r) <= check_bytes;
     code = check ? info_check(self, r) : 0;
     if (code == 0) {

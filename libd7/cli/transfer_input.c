@@ -9,11 +9,6 @@
 #include "result.h"
 #include "transfer_records.h"
 
-static const d7_executor *executor_of(transfer_input *in, cli_pool *pool) {
-    in->executor = (d7_executor){.ctx = pool, .submit = cli_pool_submit, .wait = cli_pool_wait};
-    return pool ? &in->executor : NULL;
-}
-
 /* ---- sets ---- */
 
 static column_set set_of(const char *name) {
@@ -63,19 +58,13 @@ static int sort_datasets(transfer_input *in) {
 }
 
 int input_open(transfer_input *ret, const command *self, const char *path, const input_options *options) {
-    d7_error err;
-    d7_reader_options o;
     *ret = (transfer_input){.self = self, .path = path, .skip_damaged = options->skip_damaged};
-    d7_reader_options_init(&o);
-    o.unframed = options->unframed;
-    o.executor = executor_of(ret, options->pool);
-    result_source(path);
-    if (d7_reader_open(&ret->reader, path, &o, &err) != 0) {
-        ret->reader = NULL;
-        return command_fail(self, "%s", err.text);
-    }
+    ret->executor = (d7_executor){options->pool, cli_pool_submit, cli_pool_wait};
+    int code = command_open(self, path, options->unframed, options->pool, &ret->reader);
+    if (code != 0)
+        return code;
     ret->trimmed = d7_reader_state(ret->reader) != D7_STATE_CLOSED || ret->skip_damaged;
-    int code = options->count ? input_count(ret) : 0;
+    code = options->count ? input_count(ret) : 0;
     if (code == 0)
         code = sort_datasets(ret);
     if (code != 0)

@@ -67,19 +67,8 @@ static int choose_format(view *v) {
 /* ---- the file ---- */
 
 static int open_reader(view *v) {
-    d7_reader_options options;
-    d7_error err;
-    d7_reader_options_init(&options);
-    options.unframed = v->unframed;
     v->pool = cli_pool_new(0);
-    if (v->pool) {
-        v->executor = (d7_executor){v->pool, cli_pool_submit, cli_pool_wait};
-        options.executor = &v->executor;
-        options.lanes = cli_pool_threads(v->pool);
-    }
-    result_source(v->path);
-    return d7_reader_open(&v->reader, v->path, &options, &err) == 0 ? 0
-                                                                    : command_fail(v->self, "%s", err.text);
+    return command_open(v->self, v->path, v->unframed, v->pool, &v->reader);
 }
 
 static int open_output(view *v) {

@@ -19,7 +19,6 @@ typedef struct view {
     range_end from_end, to_end;
     /* the file */
     cli_pool *pool;
-    d7_executor executor;
     d7_reader *reader;
     bool tags;         /* its group is tags, not photons */
     uint64_t from, to; /* rows of that group */

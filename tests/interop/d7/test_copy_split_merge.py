@@ -573,7 +573,9 @@ def held_files_are_not_replaced(folder):
     d7("copy", out, copy)  # a file that is being written
     assert Model.read(copy).column("/x") == values
     r.end("close")
-    d7("copy", out, out, "--overwrite", "--from", "8000")
+    d7("copy", out, out, "--overwrite", "--from", "8000", code=2)  # it would be the recording's end
+    assert "is read" in d7.err and Model.read(out).column("/x") == values
+    d7("copy", copy, out, "--overwrite", "--from", "8000")
     assert Model.read(out).column("/x") == values[8000:]
 
 

@@ -4,22 +4,17 @@ A pair is: the baseline's `read` of x and y with 2 threads, which decodes and ad
 file that holds dt too) and of `d7 decay`, from start to end, results written. The medians of the pairs count. Only wrong counts
 make the exit status 1.
 """
-import argparse
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from pairs import arguments, finish, noise_columns, ratios_text, run  # noqa: E402
+
 PIXELS = (512, 2048)
-
-
-def run(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def baseline(tools, what, folder, repeat, path):
@@ -55,38 +50,26 @@ def cases(d7, path, columns):
 
 
 def measure(a, columns, path, base_path, out):
-    todo = list(cases(os.path.join(a.bin, "d7"), path, columns))
-    base, rates = [], {name: [] for name, _, _ in todo}
+    measured = list(cases(os.path.join(a.bin, "d7"), path, columns))
+    base, rates = [], {name: [] for name, _, _ in measured}
     for _ in range(a.pairs):
         base.append(baseline(a.tools, "read", columns.folder, columns.repeat, base_path))
-        for name, command, right in todo:
+        for name, command, right in measured:
             rates[name].append(columns.photons / timed(command, out))
             if not right(np.load(out)):
                 print("WRONG RESULT: %s" % name, file=sys.stderr)
                 return 1
     print("  %-20s %7.0f M photons/s" % ("baseline, reading", statistics.median(base) / 1e6))
-    for name, _, _ in todo:
-        ratios = [r / b for r, b in zip(rates[name], base)]
-        print("  %-20s %7.0f M photons/s   ratio %5.1f (of pairs: %.1f to %.1f)"
-              % (name, statistics.median(rates[name]) / 1e6, statistics.median(ratios), min(ratios), max(ratios)), flush=True)
+    for name, _, _ in measured:
+        print("  %-20s %7.0f M photons/s   %s" % (name, statistics.median(rates[name]) / 1e6, ratios_text(rates[name], base)),
+              flush=True)
     return 0
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--bin", required=True, help="folder with d7")
-    p.add_argument("--tools", required=True, help="folder with baseline and read_bench")
-    p.add_argument("--source", help="not used: noise columns only")
-    p.add_argument("--folder", required=True, help="where the files are written")
-    p.add_argument("--events", type=int, required=True, help="photons in the file")
-    p.add_argument("--pairs", type=int, required=True)
-    a = p.parse_args()
-    here = os.path.dirname(os.path.abspath(__file__))
-    work, folder = tempfile.mkdtemp(prefix="photond-bench."), tempfile.mkdtemp(prefix="photond-bench.", dir=a.folder)
-    try:
-        once = min(a.events, 4000000)
-        run(sys.executable, os.path.join(here, "..", "baseline", "make_columns.py"), work, str(once))
-        columns = Columns(os.path.join(work, "noise"), max(1, round(a.events / once)))
+    a = arguments(__doc__, ("--bin", "folder with d7"))
+    with noise_columns(a) as (noise, repeat, folder):
+        columns = Columns(noise, repeat)
         base_path, path = os.path.join(folder, "baseline.photons"), os.path.join(folder, "d7.photons")
         baseline(a.tools, "write", columns.folder, columns.repeat, base_path)
         run(os.path.join(a.tools, "read_bench"), "write", path, str(columns.repeat),
@@ -94,13 +77,7 @@ def main():
         print("%.2f GB (noise columns), %d M photons, %d cores" % (os.path.getsize(path) / 1e9, columns.photons // 10 ** 6,
                                                                   os.cpu_count()), flush=True)
         return measure(a, columns, path, base_path, os.path.join(folder, "out.npy"))
-    except subprocess.CalledProcessError as e:
-        print(e, file=sys.stderr)
-        return 1
-    finally:
-        shutil.rmtree(work)
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -3,19 +3,14 @@
 A pair is: the baseline's `read`, then read_bench, on files with the same pages, with the same number of threads; both open the
 file, decode all of it and add up every value. The medians of the pairs count. Only a wrong sum makes the exit status 1.
 """
-import argparse
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from pairs import arguments, finish, noise_columns, ratios_text, run  # noqa: E402
 
 PHOTON = ["x.u16", "y.u16", "dt.u16"]
-
-
-def run(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def baseline(tools, what, folder, repeat, path, threads):
@@ -47,27 +42,14 @@ def measure(tools, folder, repeat, base_path, path, threads, pairs):
             peaks[way].append(peak)
     print("  %-16s %7.0f M values/s" % ("baseline", statistics.median(base) / 1e6))
     for way in ways:
-        ratios = [r / b for r, b in zip(rates[way], base)]
-        print("  %-16s %7.0f M values/s   ratio %5.1f (of pairs: %.1f to %.1f)   peak memory %d MB"
-              % (way, statistics.median(rates[way]) / 1e6, statistics.median(ratios), min(ratios), max(ratios),
-                 max(peaks[way]) // 1024), flush=True)
+        print("  %-16s %7.0f M values/s   %s   peak memory %d MB"
+              % (way, statistics.median(rates[way]) / 1e6, ratios_text(rates[way], base), max(peaks[way]) // 1024), flush=True)
     return 0
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--tools", required=True, help="folder with baseline and read_bench")
-    p.add_argument("--source", help="not used: noise columns only")
-    p.add_argument("--folder", required=True, help="where the files are written")
-    p.add_argument("--events", type=int, required=True, help="photons in the file")
-    p.add_argument("--pairs", type=int, required=True)
-    a = p.parse_args()
-    here = os.path.dirname(os.path.abspath(__file__))
-    work, folder = tempfile.mkdtemp(prefix="photond-bench."), tempfile.mkdtemp(prefix="photond-bench.", dir=a.folder)
-    try:
-        once = min(a.events, 4000000)
-        run(sys.executable, os.path.join(here, "..", "baseline", "make_columns.py"), work, str(once))
-        columns, repeat = os.path.join(work, "noise"), max(1, round(a.events / once))
+    a = arguments(__doc__)
+    with noise_columns(a) as (columns, repeat, folder):
         base_path, path = os.path.join(folder, "baseline.photons"), os.path.join(folder, "d7.photons")
         baseline(a.tools, "write", columns, repeat, base_path, 2)
         run(os.path.join(a.tools, "read_bench"), "write", path, str(repeat), *[os.path.join(columns, c) for c in PHOTON])
@@ -77,13 +59,7 @@ def main():
             if measure(a.tools, columns, repeat, base_path, path, threads, a.pairs) != 0:
                 return 1
         return 0
-    except subprocess.CalledProcessError as e:
-        print(e, file=sys.stderr)
-        return 1
-    finally:
-        shutil.rmtree(work)
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -47,5 +47,5 @@ size_t daf_array_string_bytes(const daf_array *a, uint64_t i) {
 }
 
 bool daf_array_is_mapped(const daf_array *a) {
-    return a->map.region != NULL;
+    return a->map.data != NULL;
 }

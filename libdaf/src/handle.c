@@ -224,7 +224,7 @@ int daf_batch_begin(daf *d, daf_error *err) {
         return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
     if (d->in_batch)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: a batch is open already", d->store->path);
-    d->in_batch = true;
+    d->in_batch = d->store->batching = true;
     return 0;
 }
 
@@ -237,7 +237,7 @@ int daf_batch_commit(daf *d, daf_error *err) {
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);
     if (rc == 0)
-        d->in_batch = false;
+        d->in_batch = d->store->batching = false;
     return rc;
 }
 

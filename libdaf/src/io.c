@@ -26,6 +26,11 @@ static ssize_t system_pwrite(void *context, int fd, const void *data, size_t byt
     return pwrite(fd, data, bytes, offset);
 }
 
+static int system_truncate(void *context, int fd, off_t bytes) {
+    (void)context;
+    return ftruncate(fd, bytes);
+}
+
 static int system_sync(void *context, int fd) {
     (void)context;
     return fsync(fd);
@@ -56,6 +61,7 @@ const daf_io daf__system_io = {
     .close = system_close,
     .pread = system_pread,
     .pwrite = system_pwrite,
+    .truncate = system_truncate,
     .sync = system_sync,
     .rename = system_rename,
     .link = system_link,

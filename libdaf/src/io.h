@@ -1,4 +1,4 @@
-/* The system calls of the directory store, as a table, so that tests can make any of them fail. Each behaves
+/* The system calls of the stores, as a table, so that tests can make any of them fail. Each behaves
  * like its namesake: -1 and errno on failure. */
 #ifndef DAF_SRC_IO_H
 #define DAF_SRC_IO_H
@@ -13,6 +13,7 @@ struct daf_io {
     int (*close)(void *context, int fd);
     ssize_t (*pread)(void *context, int fd, void *data, size_t bytes, off_t offset);
     ssize_t (*pwrite)(void *context, int fd, const void *data, size_t bytes, off_t offset);
+    int (*truncate)(void *context, int fd, off_t bytes); /* or grows */
     int (*sync)(void *context, int fd);
     int (*rename)(void *context, int dirfd, const char *from, const char *to);
     int (*link)(void *context, int dirfd, const char *from, const char *to);

@@ -32,8 +32,10 @@ int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error 
 }
 
 void daf__unmap(daf__map *map) {
-    if (map->region)
-        munmap(map->region, map->region_bytes);
+    if (map->owner && map->release)
+        map->release(map->owner);
+    else if (map->owner)
+        munmap(map->owner, map->owner_bytes);
     *map = (daf__map){0};
 }
 

@@ -23,10 +23,12 @@ typedef struct daf__stamp {
     int64_t changed_s, changed_ns;
 } daf__stamp;
 
+/* A view of a whole file; NULL data: none. It outlives the file and the store. */
 typedef struct daf__map {
-    void *region; /* what to unmap */
-    size_t region_bytes;
-    const void *data; /* where the file's first byte lies in it */
+    const void *data;             /* the file's first byte */
+    void *owner;                  /* of the bytes: what is given back at the end */
+    size_t owner_bytes;           /* of a mapped region */
+    void (*release)(void *owner); /* NULL: owner is a region to be unmapped */
 } daf__map;
 
 struct daf__file {
@@ -127,6 +129,7 @@ struct daf__store {
     bool keeps_metadata; /* has a metadata.json */
     bool made;           /* this open made it */
     bool fresh;          /* has no marker daf.json: to be made, or no repository */
+    bool batching;       /* settle comes at the end of several changes */
 };
 
 /* Whether the file is there. */

@@ -64,7 +64,7 @@ static int file_map(daf__file *f, daf__map *ret, daf_error *err) {
     if (region == MAP_FAILED)
         return daf__fail(err, errno == ENOMEM ? DAF_ERR_NOMEM : DAF_ERR_IO, errno, 0, "%s: cannot map",
                          f->where);
-    *ret = (daf__map){.region = region, .region_bytes = (size_t)f->size, .data = region};
+    *ret = (daf__map){.data = region, .owner = region, .owner_bytes = (size_t)f->size};
     return 0;
 }
 

@@ -1,8 +1,6 @@
 /* Injected faults, counted: the n-th system call, or the n-th allocation, fails; n grows until none does. Afterwards the
  * call has told why, the properties are the old ones (or, when it succeeded all the same, the new ones), the index is
  * JSON, and the next writable open leaves no trace. */
-#include "support.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,85 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io.h"
-
-/* ---- system calls */
-
-typedef struct faults {
-    unsigned calls, fail_at; /* fail_at 0: never */
-    bool for_ever;
-    int os_errno;
-    bool short_counts; /* reads and writes move at most a few bytes */
-    bool fired;
-} faults;
-
-static bool hit(void *context) {
-    faults *f = context;
-    f->calls++;
-    if (f->fail_at == 0 || (f->for_ever ? f->calls < f->fail_at : f->calls != f->fail_at))
-        return false;
-    f->fired = true;
-    errno = f->os_errno;
-    return true;
-}
-
-static int fault_open(void *x, int dirfd, const char *path, int flags, mode_t mode) {
-    return hit(x) ? -1 : daf__system_io.open(NULL, dirfd, path, flags, mode);
-}
-
-static int fault_close(void *x, int fd) {
-    bool failed = hit(x); /* the descriptor is gone all the same */
-    int rc = daf__system_io.close(NULL, fd);
-    if (failed)
-        errno = ((faults *)x)->os_errno;
-    return failed ? -1 : rc;
-}
-
-static size_t shorter(const faults *f, size_t bytes) {
-    return f->short_counts && bytes > 3 ? 3 + bytes / 7 : bytes;
-}
-
-static ssize_t fault_pread(void *x, int fd, void *data, size_t bytes, off_t offset) {
-    return hit(x) ? -1 : daf__system_io.pread(NULL, fd, data, shorter(x, bytes), offset);
-}
-
-static ssize_t fault_pwrite(void *x, int fd, const void *data, size_t bytes, off_t offset) {
-    return hit(x) ? -1 : daf__system_io.pwrite(NULL, fd, data, shorter(x, bytes), offset);
-}
-
-static int fault_sync(void *x, int fd) {
-    (void)fd; /* the test needs no disk */
-    return hit(x) ? -1 : 0;
-}
-
-static int fault_rename(void *x, int dirfd, const char *from, const char *to) {
-    return hit(x) ? -1 : daf__system_io.rename(NULL, dirfd, from, to);
-}
-
-static int fault_link(void *x, int dirfd, const char *from, const char *to) {
-    return hit(x) ? -1 : daf__system_io.link(NULL, dirfd, from, to);
-}
-
-static int fault_unlink(void *x, int dirfd, const char *path, int flags) {
-    return hit(x) ? -1 : daf__system_io.unlink(NULL, dirfd, path, flags);
-}
-
-static int fault_mkdir(void *x, int dirfd, const char *path, mode_t mode) {
-    return hit(x) ? -1 : daf__system_io.mkdir(NULL, dirfd, path, mode);
-}
-
-static daf_io faulty_io(faults *f) {
-    return (daf_io){.context = f,
-                    .open = fault_open,
-                    .close = fault_close,
-                    .pread = fault_pread,
-                    .pwrite = fault_pwrite,
-                    .sync = fault_sync,
-                    .rename = fault_rename,
-                    .link = fault_link,
-                    .unlink = fault_unlink,
-                    .mkdir = fault_mkdir};
-}
+#include "faults.h"
 
 /* ---- allocations (the linker hands us the library's calls) */
 
@@ -303,23 +223,23 @@ static void fresh_copy(const char *from, const char *to) {
 }
 
 /* One run with one fault; true when the fault fired. */
-static bool run_with_fault(const trees *t, unsigned which, faults f) {
-    daf_io io = faulty_io(&f);
+static bool run_with_fault(const trees *t, unsigned which, test_faults f) {
+    daf_io io = test_faulty_io(&f);
     daf_options options;
     daf_error err = {0};
     daf *d;
-    unsigned n = f.fail_at;
+    unsigned n = f.at;
     daf_options_init(&options);
     options.io = &io;
     options.sync = true;
-    f.fail_at = 0;
+    f.at = 0;
     fresh_copy(t->old, t->work);
     OK(daf_open(&d, t->work, "r+", &options, e));
     f.calls = 0;
-    f.fail_at = n;
+    f.at = n;
     int rc = actions[which].act(d, &err);
     bool synced = !(rc && strstr(err.text, "sync folder")); /* it is in place, but maybe not on the disk */
-    f.fail_at = 0;
+    f.at = 0;
     daf_free(d);
     if (rc && (err.code != rc || !err.text[0]))
         fail_msg("%s, fault %u: code %d without a text", actions[which].name, n, rc);
@@ -351,7 +271,7 @@ static void each_system_call_fails_once(void **state) {
         trees t;
         prepare(state, &t, which);
         for (size_t k = 0; k < 2; k++)
-            for (unsigned n = 1; run_with_fault(&t, which, (faults){.fail_at = n, .os_errno = errnos[k]});
+            for (unsigned n = 1; run_with_fault(&t, which, (test_faults){.at = n, .os_errno = errnos[k]});
                  n++)
                 runs++;
     }
@@ -366,8 +286,8 @@ static void each_system_call_fails_for_ever(void **state) {
         prepare(state, &t, which);
         bool fired = true;
         for (unsigned n = 1; fired; n++) {
-            faults f = {.os_errno = EIO, .for_ever = true};
-            daf_io io = faulty_io(&f);
+            test_faults f = {.kind = TEST_FAIL_FOR_EVER, .os_errno = EIO};
+            daf_io io = test_faulty_io(&f);
             daf_options options;
             daf_error err = {0};
             daf_array *a;
@@ -377,7 +297,7 @@ static void each_system_call_fails_for_ever(void **state) {
             fresh_copy(t.old, t.work);
             OK(daf_open(&d, t.work, "r+", &options, e));
             f.calls = 0;
-            f.fail_at = n;
+            f.at = n;
             (void)actions[which].act(d, &err);
             daf_free(d);
             fired = f.fired;
@@ -394,7 +314,7 @@ static void short_counts_are_completed(void **state) {
     for (unsigned which = 0; which < N_ACTIONS; which++) {
         trees t;
         prepare(state, &t, which);
-        assert_false(run_with_fault(&t, which, (faults){.short_counts = true}));
+        assert_false(run_with_fault(&t, which, (test_faults){.short_counts = true}));
     }
 }
 
@@ -403,8 +323,8 @@ static void creating_fails_whole(void **state) {
     const char *path = test_path(state, "made.daf");
     bool fired = true;
     for (unsigned n = 1; fired; n++) {
-        faults f = {.fail_at = n, .os_errno = ENOSPC};
-        daf_io io = faulty_io(&f);
+        test_faults f = {.at = n, .os_errno = ENOSPC};
+        daf_io io = test_faulty_io(&f);
         daf_options options;
         daf_error err = {0};
         daf *d;

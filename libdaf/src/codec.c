@@ -1,9 +1,9 @@
+/* The codecs behind one face: zstd and deflate by their libraries, blosc by blosc.h. */
 #include "codec.h"
 
 #include <stdlib.h>
-#include <zlib.h>
-#include <zstd.h>
 
+#include "blosc.h"
 #include "error.h"
 
 enum { RAW_DEFLATE_BITS = -15, DEFLATE_MEMORY_LEVEL = 8 };
@@ -13,31 +13,43 @@ struct daf__encoder {
     int level;
     ZSTD_CCtx *zstd;
     z_stream deflate;
+    daf__blosc_encoder blosc;
 };
 
 struct daf__decoder {
     daf_codec codec;
     ZSTD_DCtx *zstd;
     z_stream inflate;
+    daf__blosc_decoder blosc;
 };
 
 uint64_t daf__codec_max_ratio(daf_codec codec) {
-    /* zstd: a run of one block, 128 KB in 4 bytes; deflate: 258 bytes in two bits. */
+    /* zstd: a run of one block, 128 KB in 4 bytes; deflate: 258 bytes in two bits. Blosc frames may hold the former. */
     return codec == DAF_CODEC_GZIP ? 1032 : 32768;
 }
 
-int daf__encoder_new(daf__encoder **ret, daf_codec codec, int level, daf_error *err) {
+int daf__encoder_new(daf__encoder **ret, daf_codec codec, int level, size_t width, daf_error *err) {
     daf__encoder *e = calloc(1, sizeof *e);
     if (!e)
         return daf__no_memory(err);
     e->codec = codec;
     e->level = level;
-    bool ready;
-    if (codec == DAF_CODEC_GZIP)
+    e->blosc = (daf__blosc_encoder){.level = level, .width = (uint8_t)width};
+    bool ready = true;
+    switch (codec) {
+    case DAF_CODEC_GZIP:
         ready = deflateInit2(&e->deflate, level, Z_DEFLATED, RAW_DEFLATE_BITS, DEFLATE_MEMORY_LEVEL,
                              Z_DEFAULT_STRATEGY) == Z_OK;
-    else
+        break;
+    case DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE:
+        e->blosc.codec = DAF__BLOSC_ZSTD;
+        break;
+    case DAF_CODEC_BLOSC_LZ4_BITSHUFFLE:
+        e->blosc.codec = DAF__BLOSC_LZ4;
+        break;
+    default:
         ready = (e->zstd = ZSTD_createCCtx()) != NULL;
+    }
     if (!ready) {
         free(e);
         return daf__no_memory(err);
@@ -52,6 +64,7 @@ void daf__encoder_free(daf__encoder *e) {
     if (e->codec == DAF_CODEC_GZIP)
         deflateEnd(&e->deflate);
     ZSTD_freeCCtx(e->zstd);
+    daf__blosc_encoder_free(&e->blosc);
     free(e);
 }
 
@@ -86,8 +99,14 @@ static int encode_deflate(daf__encoder *e, daf__buf *out, const void *raw, size_
 }
 
 int daf__encode(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_bytes, daf_error *err) {
-    return e->codec == DAF_CODEC_GZIP ? encode_deflate(e, out, raw, raw_bytes, err)
-                                      : encode_zstd(e, out, raw, raw_bytes, err);
+    switch (e->codec) {
+    case DAF_CODEC_GZIP:
+        return encode_deflate(e, out, raw, raw_bytes, err);
+    case DAF_CODEC_ZSTD:
+        return encode_zstd(e, out, raw, raw_bytes, err);
+    default:
+        return daf__blosc_encode(&e->blosc, out, raw, raw_bytes, err);
+    }
 }
 
 int daf__decoder_new(daf__decoder **ret, daf_codec codec, daf_error *err) {
@@ -95,10 +114,10 @@ int daf__decoder_new(daf__decoder **ret, daf_codec codec, daf_error *err) {
     if (!d)
         return daf__no_memory(err);
     d->codec = codec;
-    bool ready;
+    bool ready = true;
     if (codec == DAF_CODEC_GZIP)
         ready = inflateInit2(&d->inflate, RAW_DEFLATE_BITS) == Z_OK;
-    else
+    else if (codec == DAF_CODEC_ZSTD)
         ready = (d->zstd = ZSTD_createDCtx()) != NULL;
     if (!ready) {
         free(d);
@@ -114,6 +133,7 @@ void daf__decoder_free(daf__decoder *d) {
     if (d->codec == DAF_CODEC_GZIP)
         inflateEnd(&d->inflate);
     ZSTD_freeDCtx(d->zstd);
+    daf__blosc_decoder_free(&d->blosc);
     free(d);
 }
 
@@ -143,9 +163,22 @@ static const char *decode_deflate(daf__decoder *d, void *raw, size_t raw_bytes, 
                : "the data hold another number of bytes";
 }
 
+static const char *decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
+                          size_t packed_bytes) {
+    switch (d->codec) {
+    case DAF_CODEC_GZIP:
+        return decode_deflate(d, raw, raw_bytes, packed, packed_bytes);
+    case DAF_CODEC_ZSTD:
+        return decode_zstd(d, raw, raw_bytes, packed, packed_bytes);
+    default:
+        return daf__blosc_decode(&d->blosc, raw, raw_bytes, packed, packed_bytes);
+    }
+}
+
 int daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed, size_t packed_bytes,
                 const char *where, daf_error *err) {
-    const char *problem = d->codec == DAF_CODEC_GZIP ? decode_deflate(d, raw, raw_bytes, packed, packed_bytes)
-                                                     : decode_zstd(d, raw, raw_bytes, packed, packed_bytes);
+    const char *problem = decode(d, raw, raw_bytes, packed, packed_bytes);
+    if (problem == daf__blosc_no_memory)
+        return daf__no_memory(err);
     return problem ? daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: %s", where, problem) : 0;
 }

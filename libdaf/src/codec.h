@@ -14,11 +14,12 @@ uint64_t daf__codec_max_ratio(daf_codec codec);
 
 typedef struct daf__encoder daf__encoder;
 
-/* The codec is one that is implemented, the level one of its levels. */
-int daf__encoder_new(daf__encoder **ret, daf_codec codec, int level, daf_error *err);
+/* The codec is one that is implemented, the level one of its levels; chunks are of elements of `width` bytes (texts: 1).
+ */
+int daf__encoder_new(daf__encoder **ret, daf_codec codec, int level, size_t width, daf_error *err);
 void daf__encoder_free(daf__encoder *e);
 
-/* Appends the compressed form of `raw`: a zstd frame, or raw deflate data. */
+/* Appends the compressed form of `raw`: a zstd frame, raw deflate data, or a blosc frame. */
 int daf__encode(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_bytes, daf_error *err);
 
 typedef struct daf__decoder daf__decoder;

@@ -8,7 +8,7 @@
 #include "handle.h"
 
 enum { DEFAULT_LEVEL = 5, DEFAULT_TARGET_CHUNK_KB = 8, KB = 1024, MAX_LEVEL = 22 };
-#define DEFAULT_CODEC DAF_CODEC_ZSTD
+#define DEFAULT_CODEC DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE
 #define MAX_TARGET_CHUNK_KB (DAF__MAX_CHUNK_BYTES / KB)
 
 void daf_options_init(daf_options *options) {

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "blosc.h"
 #include "error.h"
 #include "shard.h"
 #include "utf8.h"
@@ -41,23 +42,22 @@ static int check_entry(const daf__shard *s, uint64_t k, uint16_t method, bool kn
     return 0;
 }
 
-/* The raw size that the entry claims must be the chunk's, and possible. */
-static int check_raw_bytes(const daf__shard *s, uint64_t k, daf_error *err) {
-    daf__zip_entry e;
-    entry_of(s, k, &e);
+/* A chunk's raw size must be what its shape needs, and what its data can hold. */
+static int check_raw_bytes(const daf__shard *s, uint64_t k, uint64_t raw_bytes, uint64_t packed_bytes,
+                           daf_error *err) {
     uint64_t at = s->directory.offset + k * s->entry_bytes;
     bool texts = s->type == DAF_STRING;
     /* Of texts at least their number and lengths, four bytes each. */
     uint64_t expected =
         texts ? 4 * (s->grid.chunk_elements + 1) : s->grid.chunk_elements * daf_type_bytes(s->type);
-    if (texts ? e.raw_bytes < expected : e.raw_bytes != expected)
+    if (texts ? raw_bytes < expected : raw_bytes != expected)
         return daf__fail(err, DAF_ERR_CORRUPT, 0, at,
                          "%s: chunk %" PRIu64 ": %" PRIu64 " raw bytes, but its shape needs %" PRIu64,
-                         s->file->where, k, e.raw_bytes, expected);
-    if (e.raw_bytes > DAF__MAX_CHUNK_BYTES)
+                         s->file->where, k, raw_bytes, expected);
+    if (raw_bytes > DAF__MAX_CHUNK_BYTES)
         return daf__fail(err, DAF_ERR_LIMIT, 0, at, "%s: chunk %" PRIu64 " of %" PRIu64 " bytes is too large",
-                         s->file->where, k, e.raw_bytes);
-    if (e.raw_bytes / daf__codec_max_ratio(s->codec) > e.packed_bytes)
+                         s->file->where, k, raw_bytes);
+    if (raw_bytes / daf__codec_max_ratio(s->codec) > packed_bytes)
         return bad_chunk(s, k, at, "it claims more raw bytes than its data can hold", err);
     return 0;
 }
@@ -97,8 +97,11 @@ int daf__shard_open(daf__shard *ret, daf__file *file, const daf__grid *grid, daf
     if (rc == 0 && !(known && codec->implemented))
         rc = daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
                        "%s: compression \"%s\" cannot be decoded by this version", file->where, compression);
-    for (uint64_t k = 0; k < grid->n_chunks && rc == 0; k++)
-        rc = check_raw_bytes(&s, k, err);
+    for (uint64_t k = 0; k < grid->n_chunks && rc == 0 && codec->zip_method != DAF__ZIP_STORED; k++) {
+        daf__zip_entry e;
+        entry_of(&s, k, &e);
+        rc = check_raw_bytes(&s, k, e.raw_bytes, e.packed_bytes, err);
+    }
     if (rc == 0)
         rc = daf__decoder_new(&s.decoder, s.codec, err);
     if (rc) {
@@ -140,36 +143,52 @@ static int fetch(daf__shard *s, const uint8_t **ret, uint64_t offset, uint64_t b
     return 0;
 }
 
-static int decode_to(daf__shard *s, uint64_t k, const daf__zip_entry *e, void *raw, daf_error *err) {
-    const uint8_t *data;
-    int rc = fetch(s, &data, e->offset, DAF__ZIP_LOCAL_BYTES, err);
-    if (rc)
-        return rc;
-    size_t header = daf__zip_local_bytes(data);
-    if (header == 0)
-        return bad_chunk(s, k, e->offset, "no local header where the directory says", err);
-    rc = fetch(s, &data, e->offset + header, e->packed_bytes, err);
-    if (rc)
-        return rc;
-    char where[WHERE_BYTES];
-    snprintf(where, sizeof where, "%s: chunk %" PRIu64 " at byte %" PRIu64, s->file->where, k,
-             e->offset + header);
-    rc = daf__decode(s->decoder, raw, (size_t)e->raw_bytes, data, (size_t)e->packed_bytes, where, err);
-    if (rc == 0 && (uint32_t)crc32_z(0, raw, (size_t)e->raw_bytes) != e->crc)
-        rc = bad_chunk(s, k, e->offset + header, "its checksum does not match", err);
-    return rc;
+/* Of a stored entry the frame itself says how much it holds. */
+static int raw_bytes_of(const daf__shard *s, uint64_t k, const daf__zip_entry *e, const uint8_t *data,
+                        uint64_t *ret, daf_error *err) {
+    daf__blosc_header h;
+    if (e->method != DAF__ZIP_STORED) {
+        *ret = e->raw_bytes;
+        return 0;
+    }
+    const char *problem = daf__blosc_parse(&h, data, (size_t)e->packed_bytes);
+    if (problem)
+        return bad_chunk(s, k, e->offset, problem, err);
+    *ret = h.raw_bytes;
+    return check_raw_bytes(s, k, h.raw_bytes, e->packed_bytes, err);
 }
 
 int daf__shard_decode(daf__shard *s, uint64_t k, daf__buf *raw, daf_error *err) {
     daf__zip_entry e;
     entry_of(s, k, &e);
+    const uint8_t *data;
+    uint64_t raw_bytes = 0;
+    int rc = fetch(s, &data, e.offset, DAF__ZIP_LOCAL_BYTES, err);
+    if (rc)
+        return rc;
+    size_t header = daf__zip_local_bytes(data);
+    if (header == 0)
+        return bad_chunk(s, k, e.offset, "no local header where the directory says", err);
+    rc = fetch(s, &data, e.offset + header, e.packed_bytes, err);
+    if (rc == 0)
+        rc = raw_bytes_of(s, k, &e, data, &raw_bytes, err);
+    if (rc)
+        return rc;
     raw->size = 0;
-    uint8_t *to = daf__buf_reserve(raw, (size_t)e.raw_bytes);
+    uint8_t *to = daf__buf_reserve(raw, (size_t)raw_bytes);
     if (!to)
         return daf__no_memory(err);
-    int rc = decode_to(s, k, &e, to, err);
+    char where[WHERE_BYTES];
+    snprintf(where, sizeof where, "%s: chunk %" PRIu64 " at byte %" PRIu64, s->file->where, k,
+             e.offset + header);
+    bool stored = e.method == DAF__ZIP_STORED;
+    if (stored && (uint32_t)crc32_z(0, data, (size_t)e.packed_bytes) != e.crc)
+        return bad_chunk(s, k, e.offset + header, "its checksum does not match", err);
+    rc = daf__decode(s->decoder, to, (size_t)raw_bytes, data, (size_t)e.packed_bytes, where, err);
+    if (rc == 0 && !stored && (uint32_t)crc32_z(0, to, (size_t)raw_bytes) != e.crc)
+        rc = bad_chunk(s, k, e.offset + header, "its checksum does not match", err);
     if (rc == 0)
-        raw->size = (size_t)e.raw_bytes;
+        raw->size = (size_t)raw_bytes;
     return rc;
 }
 

@@ -66,6 +66,11 @@ static size_t local_bytes(const shard_writer *w) {
     return DAF__ZIP_LOCAL_BYTES + w->name_bytes + (w->zip64 ? DAF__ZIP_LOCAL_EXTRA_BYTES : 0);
 }
 
+/* As blosc sees them. */
+static size_t element_bytes(const daf__shard_spec *spec) {
+    return spec->type == DAF_STRING ? 1 : daf_type_bytes(spec->type);
+}
+
 static uint32_t crc_of(const void *data, size_t bytes) {
     return (uint32_t)crc32_z(0, data, bytes);
 }
@@ -84,10 +89,12 @@ static int encode_chunk(shard_job *job, uint64_t k) {
     rc = daf__encode(job->encoder, &job->encoded, job->raw.data, job->raw.size, &job->error);
     if (rc)
         return rc;
-    w->records[k] = (chunk_record){.offset = header,
-                                   .packed_bytes = job->encoded.size - start,
-                                   .raw_bytes = job->raw.size,
-                                   .crc = crc_of(job->raw.data, job->raw.size)};
+    chunk_record *r = &w->records[k];
+    *r = (chunk_record){.offset = header, .packed_bytes = job->encoded.size - start};
+    bool stored = w->codec->zip_method == DAF__ZIP_STORED; /* then the ZIP entry is of the frame itself */
+    r->raw_bytes = stored ? r->packed_bytes : job->raw.size;
+    r->crc = stored ? crc_of(job->encoded.data + start, (size_t)r->packed_bytes)
+                    : crc_of(job->raw.data, job->raw.size);
     daf__zip_entry e;
     uint8_t name[DAF__CHUNK_NAME_BYTES];
     chunk_entry(w, &e, name, k);
@@ -164,7 +171,7 @@ static int write_chunks(const shard_writer *w, daf_error *err) {
     int rc = 0;
     for (unsigned i = 0; i < n_jobs && rc == 0; i++) {
         jobs[i].writer = w;
-        rc = daf__encoder_new(&jobs[i].encoder, spec->codec, spec->level, err);
+        rc = daf__encoder_new(&jobs[i].encoder, spec->codec, spec->level, element_bytes(spec), err);
     }
     for (uint64_t next = 0; next < spec->grid.n_chunks && rc == 0;) {
         unsigned n = run_jobs(w, jobs, n_jobs, &next, per_job);
@@ -186,19 +193,61 @@ static int append_zeros(daf__out *out, uint64_t bytes, daf_error *err) {
     return rc;
 }
 
+/* ---- codec.json, which says in a stored shard how the chunks are encoded; our own readers do without */
+
+#define CODEC_JSON "codec.json"
+
+static void render_codec(daf__buf *json, const daf__shard_spec *spec) {
+    bool texts = spec->type == DAF_STRING;
+    bool lz4 = spec->codec == DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
+    daf__buf_printf(
+        json,
+        "[{\"configuration\":{%s},\"name\":\"%s\"},"
+        "{\"configuration\":{\"blocksize\":0,\"clevel\":%d,\"cname\":\"%s\",\"shuffle\":\"bitshuffle\","
+        "\"typesize\":%zu},\"name\":\"blosc\"}]",
+        texts ? "" : "\"endian\":\"little\"", texts ? "vlen-utf8" : "bytes", spec->level,
+        lz4 ? "lz4" : "zstd", element_bytes(spec));
+}
+
+static int write_codec(const shard_writer *w, daf__zip_entry *ret, daf_error *err) {
+    daf__buf json = {0};
+    render_codec(&json, w->spec);
+    int rc = daf__buf_check(&json, err);
+    if (rc)
+        return rc;
+    *ret = (daf__zip_entry){.name = (const uint8_t *)CODEC_JSON,
+                            .name_bytes = sizeof CODEC_JSON - 1,
+                            .flags = DAF__ZIP_UTF8_FLAG,
+                            .method = DAF__ZIP_STORED,
+                            .crc = crc_of(json.data, json.size),
+                            .packed_bytes = json.size,
+                            .raw_bytes = json.size,
+                            .offset = w->out->size};
+    uint8_t header[DAF__ZIP_LOCAL_BYTES + sizeof CODEC_JSON + DAF__ZIP_LOCAL_EXTRA_BYTES];
+    rc = daf__out_append(w->out, header, daf__zip_put_local(header, ret, true), err);
+    if (rc == 0)
+        rc = daf__out_append(w->out, json.data, json.size, err);
+    daf__buf_free(&json);
+    return rc;
+}
+
 static int write_directory(const shard_writer *w, daf_error *err) {
-    uint64_t start = w->out->size;
     uint8_t bytes[DAF__ZIP_CENTRAL_BYTES + DAF__CHUNK_NAME_BYTES + DAF__ZIP_CENTRAL_EXTRA_BYTES];
     uint8_t name[DAF__CHUNK_NAME_BYTES], end[DAF__ZIP_END_BYTES];
-    daf__zip_entry e;
-    int rc = 0;
-    for (uint64_t k = 0; k < w->spec->grid.n_chunks && rc == 0; k++) {
+    daf__zip_entry codec, e;
+    uint64_t n = w->spec->grid.n_chunks;
+    bool stored = w->codec->zip_method == DAF__ZIP_STORED;
+    int rc = stored ? write_codec(w, &codec, err) : 0;
+    uint64_t start = w->out->size;
+    for (uint64_t k = 0; k < n && rc == 0; k++) {
         chunk_entry(w, &e, name, k);
         rc = daf__out_append(w->out, bytes, daf__zip_put_central(bytes, &e), err);
     }
+    if (rc == 0 && stored)
+        rc = daf__out_append(w->out, bytes, daf__zip_put_central(bytes, &codec), err);
     if (rc)
         return rc;
-    daf__zip_put_end(end, w->spec->grid.n_chunks, w->out->size - start, start);
+    daf__zip_put_end(end, n + stored, w->out->size - start, start);
     return daf__out_append(w->out, end, sizeof end, err);
 }
 

@@ -113,10 +113,11 @@ DAF_API const char *daf_type_name(daf_type type);
 /* Finds a type by its name, in any case; "int" is Int64. Returns 0, or DAF_ERR_TYPE. */
 DAF_API DAF_MUST_USE int daf_type_parse(daf_type *ret, const char *name);
 
-/* How the chunks of packed data are compressed. Levels: zstd 1 to 22, the others 1 to 9. The blosc codecs are
- * known by name but neither read nor written by this version (DAF_ERR_UNSUPPORTED). */
+/* How the chunks of packed data are compressed. Levels: zstd 1 to 22, the others 1 to 9. The blosc codecs shuffle the
+ * bits of a chunk's elements before zstd or LZ4 see them, which serves numbers that differ little; their frames are
+ * those of c-blosc 1, of which any is read. */
 typedef enum daf_codec {
-    DAF_CODEC_DEFAULT = 0, /* as opened; at open: DAF_PACKED_COMPRESSION, else zstd */
+    DAF_CODEC_DEFAULT = 0, /* as opened; at open: DAF_PACKED_COMPRESSION, else blosc_zstd_bitshuffle */
     DAF_CODEC_ZSTD,
     DAF_CODEC_GZIP,
     DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE,
@@ -160,7 +161,8 @@ typedef struct daf_options {
 
     /* Pack vectors and matrices whose size reaches the target chunk size. Default false. */
     bool packed;
-    daf_codec codec;          /* DAF_CODEC_DEFAULT: environment DAF_PACKED_COMPRESSION, else zstd */
+    daf_codec codec;          /* DAF_CODEC_DEFAULT: environment DAF_PACKED_COMPRESSION, else
+                                 blosc_zstd_bitshuffle */
     int level;                /* 0: environment DAF_PACKED_COMPRESSION_LEVEL, else 5 */
     uint32_t target_chunk_kb; /* 0: environment DAF_PACKED_TARGET_CHUNK_KB, else 8 (1 KB = 1024 bytes) */
     daf_pack_rule pack_rule;

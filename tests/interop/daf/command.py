@@ -83,14 +83,14 @@ def packs_when_asked(path):
     data = struct.pack("<3000H", *(i % 7 for i in range(3000)))
     daf("set", path, "axis", "bin", data=b"".join(b"%d\n" % i for i in range(3000)))
     for name, more, expected in (
-            ("flat", [], (False, None, None)), ("zstd", ["--packed"], (True, "zstd", [3000])),
+            ("flat", [], (False, None, None)), ("packed", ["--packed"], (True, "blosc_zstd_bitshuffle", [3000])),
             ("gzip", ["--packed", "--codec", "gzip", "--level", "9", "--chunk-kb", "1"], (True, "gzip", [512])),
             ("small", ["--packed", "--chunk-kb", "64"], (False, None, None))):
         daf("set", path, "vector", "bin", name, "--type", "UInt16", "--format", "raw", *more, data=data,
-            env={"DAF_PACKED_TARGET_CHUNK_KB": "4"} if name == "zstd" else None)
+            env={"DAF_PACKED_TARGET_CHUNK_KB": "4"} if name == "packed" else None)
         info = json.loads(daf("describe", path, "--json"))["vectors"]["bin"][name]
-        if name == "zstd":
-            expected = (True, "zstd", [2048])
+        if name == "packed":
+            expected = (True, "blosc_zstd_bitshuffle", [2048])
         same((info["packed"], info.get("compression"), info.get("chunk_shape")), expected, name)
         same(daf("get", path, "vector", "bin", name, "--format", "raw"), data, name)
 
@@ -139,8 +139,8 @@ def refuses(path):
     says("has 2 dimensions, not 1", "set", path, "vector", "x", "new", "--format", "npy",
          data=npy("<u4", "(2, 3)", RAW_IMAGE))
     says("does not fit", "set", path, "vector", "x", "new", "--format", "npy", data=npy("<u4", "(9,)", RAW_IMAGE))
-    says("cannot be written by this version", "set", path, "vector", "bin", "new", "--type", "UInt8", "--packed",
-         "--codec", "blosc_lz4_bitshuffle", "--chunk-kb", "1", data=b"1\n" * 3000)
+    says("level 10 of", "set", path, "vector", "bin", "new", "--type", "UInt8", "--packed",
+         "--codec", "blosc_lz4_bitshuffle", "--level", "10", "--chunk-kb", "1", data=b"1\n" * 3000)
     says("NUL", "set", path, "vector", "x", "new", "--type", "String", data=b"a\0\nb\nc\n")
     says("cannot be overwritten", "set", path, "axis", "x", "--overwrite", data=b"1\n")
     says("no command", "verfy", path)

@@ -415,9 +415,11 @@ static void packing_is_chosen_by_handle_and_call(void **state) {
     FAILS(DAF_ERR_ARG, "level 10 of \"gzip\"",
           daf_set_matrix(d, "r", "r", "p", DAF_FLOAT32, values, 10000, &o, e));
     o.codec = DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
-    o.level = 5;
-    FAILS(DAF_ERR_UNSUPPORTED, "blosc_lz4_bitshuffle",
+    FAILS(DAF_ERR_ARG, "level 10 of \"blosc_lz4_bitshuffle\"",
           daf_set_matrix(d, "r", "r", "p", DAF_FLOAT32, values, 10000, &o, e));
+    o.level = 5;
+    OK(daf_set_matrix(d, "r", "r", "p", DAF_FLOAT32, values, 10000, &o, e));
+    expect_packed(d, "r", "r", true, 100, 100);
     OK(daf_close(d, e));
     is_tidy(path);
 }

@@ -87,17 +87,23 @@ static int read_marker(daf *d, daf_error *err) {
 /* ---- creating */
 
 /* The marker comes last: without it there is no repository. */
-static int initialize(daf *d, daf_error *err) {
+static int initialize(daf *d, bool clear, daf_error *err) {
     static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
     static const char marker[] = "{\"version\":[1,1]}\n";
     daf__edit e;
     daf__buf index = {0};
     int rc = daf__edit_begin(&e, d, err);
+    if (rc == 0 && clear)
+        rc = daf__dir_store_clear(d->store, &e.change, err);
     for (size_t i = 0; i < sizeof folders / sizeof folders[0] && rc == 0; i++)
         rc = daf__change_make_folder(&e.change, folders[i], err);
     d->metadata.rebuild = true;
-    if (rc == 0)
+    if (clear)
+        daf__buf_text(&index, "{}");
+    else if (rc == 0)
         rc = daf__metadata_render(&d->metadata, d->store, NULL, &index, err);
+    if (rc == 0)
+        rc = daf__buf_check(&index, err);
     if (rc == 0)
         rc = daf__edit_put_bytes(&e, DAF__METADATA_KEY, index.data, index.size, err);
     if (rc == 0)
@@ -166,7 +172,7 @@ static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, 
     else if (!mode.create)
         rc = daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf directory: %s", path);
     else
-        rc = initialize(d, err);
+        rc = initialize(d, mode.truncate, err);
     if (rc == 0 && !d->store->fresh)
         rc = open_metadata(d, err);
     if (rc && d->store->made)

@@ -115,7 +115,6 @@ void daf__change_free(daf__change *c) {
     for (size_t i = 0; i < c->n_steps; i++) {
         daf__out_discard(c->steps[i].out);
         free(c->steps[i].key);
-        free(c->steps[i].kept);
     }
     free(c->steps);
     *c = (daf__change){0};

@@ -86,8 +86,6 @@ typedef struct daf__step {
     daf__step_kind kind;
     char *key;
     daf__out *out; /* PUT: owned */
-    char *kept;    /* for the store: where what was there before is kept until the change is whole */
-    bool done;     /* for the store */
 } daf__step;
 
 typedef struct daf__change {

@@ -33,7 +33,7 @@ static bool means_missing(int os_errno) {
     return os_errno == ENOENT || os_errno == ENOTDIR;
 }
 
-static daf__stamp stamp_of(const struct stat *st) {
+daf__stamp daf__dir_stamp_of(const struct stat *st) {
     return (daf__stamp){.device = (uint64_t)st->st_dev,
                         .inode = (uint64_t)st->st_ino,
                         .bytes = (uint64_t)st->st_size,
@@ -101,10 +101,12 @@ static int dir_open(daf__store *base, daf__file **ret, const char *key, daf_erro
         rc = daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: not a regular file", where);
         goto err_after_open;
     }
-    *file = (dir_file){
-        .base = {.ops = &file_ops, .stamp = stamp_of(&st), .size = (uint64_t)st.st_size, .where = where},
-        .io = io,
-        .fd = fd};
+    *file = (dir_file){.base = {.ops = &file_ops,
+                                .stamp = daf__dir_stamp_of(&st),
+                                .size = (uint64_t)st.st_size,
+                                .where = where},
+                       .io = io,
+                       .fd = fd};
     *ret = &file->base;
     return 0;
 err_after_open:
@@ -121,7 +123,7 @@ static int dir_stamp(daf__store *base, daf__stamp *ret, const char *key, daf_err
         return means_missing(errno) ? missing(s, key, err) : daf__dir_fail(s, errno, "look at", key, err);
     if (!S_ISREG(st.st_mode))
         return missing(s, key, err);
-    *ret = stamp_of(&st);
+    *ret = daf__dir_stamp_of(&st);
     return 0;
 }
 

@@ -11,6 +11,8 @@
 #include "io.h"
 #include "store.h"
 
+struct stat;
+
 #define DAF__STAGING_PREFIX ".daf.new."
 enum { DAF__STAGING_NAME = 48 };
 
@@ -26,17 +28,21 @@ typedef struct daf__dir_store {
     int fd;           /* the root */
     unsigned counter; /* of staging names */
     daf_names dirty;  /* folders whose entries are not synced yet */
+    bool unfinished;  /* a failed change could not be undone: the journal says how */
 } daf__dir_store;
 
 typedef struct daf__open_mode {
     bool writable, create, truncate;
 } daf__open_mode;
 
-/* Opens, creates or empties the directory as the mode says, takes the writer's lock if it is writable, and
+/* Opens or creates the directory as the mode says, takes the writer's lock if it is writable, and undoes and
  * removes what a killed writer left. The marker daf.json is neither read nor written; base.fresh says that the
- * directory has none. */
+ * directory has none, or is to be emptied (daf__dir_store_clear) when it is made anew. */
 int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open_mode mode,
                         const daf__dir_settings *settings, daf_error *err);
+
+/* Adds steps that remove all that is there, the marker first. */
+int daf__dir_store_clear(daf__store *s, daf__change *c, daf_error *err);
 
 /* Tries to take the writer's lock of a store that was opened for reading, for the moment. */
 bool daf__dir_store_lock(daf__store *s);
@@ -45,6 +51,7 @@ void daf__dir_store_unlock(daf__store *s);
 /* Shared by the store's files. */
 extern const daf__store_ops daf__dir_ops;
 int daf__dir_fail(daf__dir_store *s, int os_errno, const char *verb, const char *key, daf_error *err);
+daf__stamp daf__dir_stamp_of(const struct stat *st);
 int daf__dir_make_folder(daf__dir_store *s, const char *key); /* 0, EEXIST, or another errno */
 void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]);
 int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name); /* file or folder; 0 or an errno */
@@ -56,6 +63,7 @@ typedef struct daf__dir_out {
     daf__out base;
     daf__dir_store *store;
     int fd;                       /* -1: finished */
+    daf__stamp stamp;             /* of the finished file */
     char name[DAF__STAGING_NAME]; /* empty: renamed */
 } daf__dir_out;
 

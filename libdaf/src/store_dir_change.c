@@ -1,18 +1,20 @@
 /* The directory store: putting a change in place.
  *
- * All outs are complete (and synced, when asked to) before the first step. Then each step is a rename or a mkdir;
- * what it replaces is first kept under a staging name, so that the steps already done can be undone when one
- * fails. At the end the kept files go. A process killed in between leaves staging names behind, which the next
- * writable open removes.
+ * All outs are complete (and synced, when asked to) before the first step. Then it is planned what each step replaces,
+ * the plan is written to the journal (store_dir_journal.h) unless it is a single step, and each step is a rename or a
+ * mkdir that keeps what was there under a staging name. The removal of the journal makes the change final; then what
+ * was kept goes. When a step fails, or the process is killed, the change is undone from the journal: by this call, or
+ * by the next writable open, which also removes staging names.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
-#include "store_dir.h"
+#include "store_dir_journal.h"
 
 /* Remembers the folder of `key` as one to sync. */
 static int mark_dirty(daf__dir_store *s, const char *key, daf_error *err) {
@@ -53,6 +55,10 @@ static int finish_out(daf__dir_store *s, daf__dir_out *o, const char *key, daf_e
         return rc;
     if (s->settings.sync && io->sync(io->context, o->fd) != 0)
         return daf__dir_fail(s, errno, "sync", key, err);
+    struct stat st;
+    if (fstat(o->fd, &st) != 0)
+        return daf__dir_fail(s, errno, "look at", key, err);
+    o->stamp = daf__dir_stamp_of(&st);
     int fd = o->fd;
     o->fd = -1;
     if (io->close(io->context, fd) != 0)
@@ -76,112 +82,159 @@ static int make_parents(daf__dir_store *s, const char *key) {
     return 0;
 }
 
-/* Gives what is at `key` a second, staging name. Where that cannot be (a file system without hard links) the
- * step simply cannot be undone. */
-static int keep_copy(daf__dir_store *s, daf__step *step) {
+/* ---- planning */
+
+static bool is_removed_before(const daf__dir_plan *p, const char *key) {
+    for (size_t i = 0; i < p->n; i++)
+        if (p->steps[i].kind == DAF__STEP_REMOVE && strcmp(p->steps[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+static int is_there(const daf__dir_store *s, const char *key, bool *ret) {
+    struct stat st;
+    *ret = fstatat(s->fd, key, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return *ret || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+}
+
+/* Adds what the step has to do, if anything. 0 or an errno. */
+static int plan_step(daf__dir_store *s, daf__dir_plan *p, const daf__step *step) {
+    bool there;
+    int rc = is_there(s, step->key, &there);
+    if (rc)
+        return rc;
+    there = there && !is_removed_before(p, step->key);
+    if (step->kind == DAF__STEP_REMOVE ? !there : step->kind == DAF__STEP_MAKE_FOLDER && there)
+        return 0;
+    daf__dir_step *planned = daf__dir_plan_add(p, step->key);
+    if (!planned)
+        return ENOMEM;
+    planned->kind = step->kind;
+    if (there)
+        daf__dir_staging_name(s, planned->kept);
+    if (step->kind == DAF__STEP_PUT) {
+        planned->out = (daf__dir_out *)step->out;
+        planned->placed = planned->out->stamp;
+    }
+    return 0;
+}
+
+/* ---- the steps; each returns 0 or an errno */
+
+/* Gives what is at the step's key a second name. On a file system without hard links it gets another one, and readers
+ * miss the file for a moment. */
+static int keep(daf__dir_store *s, const daf__dir_step *step) {
     const daf_io *io = s->settings.io;
     if (io->link(io->context, s->fd, step->key, step->kept) == 0)
         return 0;
-    step->kept[0] = 0;
-    return errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EROFS ? errno : 0;
+    bool cannot = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+    return cannot && io->rename(io->context, s->fd, step->key, step->kept) == 0 ? 0 : errno;
 }
 
-/* Each step function: 0 or an errno. */
-static int step_put(daf__dir_store *s, daf__step *step, bool last) {
+static int put(daf__dir_store *s, daf__dir_step *step, bool only) {
     const daf_io *io = s->settings.io;
-    daf__dir_out *o = (daf__dir_out *)step->out;
-    int rc = 0;
-    if (last)
-        step->kept[0] = 0; /* no step behind it can fail */
-    else
-        rc = keep_copy(s, step);
-    if (rc == 0 && io->rename(io->context, s->fd, o->name, step->key) != 0)
+    int rc = step->kept[0] && !only ? keep(s, step) : 0;
+    if (rc == 0 && io->rename(io->context, s->fd, step->out->name, step->key) != 0)
         rc = errno;
     if (rc == ENOENT) {
         rc = make_parents(s, step->key);
-        if (rc == 0 && io->rename(io->context, s->fd, o->name, step->key) != 0)
+        if (rc == 0 && io->rename(io->context, s->fd, step->out->name, step->key) != 0)
             rc = errno;
     }
     if (rc == 0)
-        o->name[0] = 0;
+        step->out->name[0] = 0;
     return rc;
 }
 
-static int step_remove(daf__dir_store *s, daf__step *step) {
+static int take_away(daf__dir_store *s, const daf__dir_step *step) {
     const daf_io *io = s->settings.io;
-    if (io->rename(io->context, s->fd, step->key, step->kept) == 0)
-        return 0;
-    step->kept[0] = 0;
-    return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+    return io->rename(io->context, s->fd, step->key, step->kept) == 0 ? 0 : errno;
 }
 
-static int step_make_folder(daf__dir_store *s, daf__step *step) {
+static int make_folder(daf__dir_store *s, const daf__dir_step *step) {
     int rc = daf__dir_make_folder(s, step->key);
     if (rc == ENOENT && (rc = make_parents(s, step->key)) == 0)
         rc = daf__dir_make_folder(s, step->key);
-    if (rc == 0)
-        step->kept[0] = '+'; /* made by this step */
-    else
-        step->kept[0] = 0;
     return rc == EEXIST ? 0 : rc;
 }
 
-static int do_step(daf__dir_store *s, daf__step *step, bool last) {
-    step->kept = malloc(DAF__STAGING_NAME);
-    if (!step->kept)
-        return ENOMEM;
-    daf__dir_staging_name(s, step->kept);
+static int perform(daf__dir_store *s, daf__dir_step *step, bool only) {
     switch (step->kind) {
     case DAF__STEP_PUT:
-        return step_put(s, step, last);
+        return put(s, step, only);
     case DAF__STEP_REMOVE:
-        return step_remove(s, step);
+        return take_away(s, step);
     default:
-        return step_make_folder(s, step);
+        return make_folder(s, step);
     }
 }
 
-static void undo_step(daf__dir_store *s, daf__step *step) {
-    const daf_io *io = s->settings.io;
-    bool kept = step->kept && step->kept[0];
-    if (step->kind == DAF__STEP_MAKE_FOLDER && step->done && kept)
-        io->unlink(io->context, s->fd, step->key, AT_REMOVEDIR);
-    else if (step->kind == DAF__STEP_PUT && !step->done && kept)
-        io->unlink(io->context, s->fd, step->kept, 0); /* a second name of what is still in place */
-    else if (step->kind != DAF__STEP_MAKE_FOLDER && kept)
-        io->rename(io->context, s->fd, step->kept, step->key);
-    else if (step->kind == DAF__STEP_PUT && step->done)
-        io->unlink(io->context, s->fd, step->key, 0);
-}
+/* ---- the change */
 
-static void drop_kept(daf__dir_store *s, daf__step *step) {
-    if (step->kind != DAF__STEP_MAKE_FOLDER && step->kept[0])
-        daf__dir_remove_tree(s->settings.io, s->fd, step->kept);
-}
-
-int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err) {
-    static const char *const verbs[] = {"put in place", "remove", "make the folder"};
-    daf__dir_store *s = (daf__dir_store *)base;
-    int rc = 0;
+/* Completes the outs, and notes the folders that the steps change. */
+static int prepare(daf__dir_store *s, daf__change *c, daf__dir_plan *p, daf_error *err) {
+    int rc = c->n_steps ? mark_dirty(s, ".", err) : 0;
     for (size_t i = 0; i < c->n_steps && rc == 0; i++) {
         daf__step *step = &c->steps[i];
         rc = mark_dirty(s, step->key, err);
         if (rc == 0 && step->kind == DAF__STEP_PUT)
             rc = finish_out(s, (daf__dir_out *)step->out, step->key, err);
     }
-    if (rc == 0 && c->n_steps)
-        rc = mark_dirty(s, ".", err);
     for (size_t i = 0; i < c->n_steps && rc == 0; i++) {
-        daf__step *step = &c->steps[i];
-        int failed = do_step(s, step, i + 1 == c->n_steps);
-        step->done = failed == 0;
-        if (!failed)
-            continue;
-        rc = daf__dir_fail(s, failed, verbs[step->kind], step->key, err);
-        for (size_t k = i + 1; k-- > 0;)
-            undo_step(s, &c->steps[k]);
+        int failed = plan_step(s, p, &c->steps[i]);
+        if (failed)
+            rc = daf__dir_fail(s, failed, "look at", c->steps[i].key, err);
     }
-    for (size_t i = 0; i < c->n_steps && rc == 0; i++)
-        drop_kept(s, &c->steps[i]);
+    return rc;
+}
+
+static int perform_all(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
+    static const char *const verbs[] = {"put in place", "remove", "make the folder"};
+    for (size_t i = 0; i < p->n; i++) {
+        int failed = perform(s, &p->steps[i], p->n == 1);
+        if (failed)
+            return daf__dir_fail(s, failed, verbs[p->steps[i].kind], p->steps[i].key, err);
+    }
+    return s->base.batching ? 0 : daf__dir_settle(&s->base, err);
+}
+
+/* Performs the plan, or leaves everything as it was; what cannot be undone now, with the disk failing, is undone
+ * before the next change or by the next writable open. */
+static int perform_journaled(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
+    int failed = daf__journal_write(s, p);
+    if (failed)
+        return daf__dir_fail(s, failed, "write", DAF__JOURNAL, err);
+    int rc = perform_all(s, p, err);
+    if (rc == 0 && (failed = daf__journal_remove(s)) != 0)
+        rc = daf__dir_fail(s, failed, "remove", DAF__JOURNAL, err);
+    if (rc) {
+        s->unfinished = daf__dir_plan_undo(s, p) != 0 || daf__journal_remove(s) != 0;
+        return rc;
+    }
+    /* What was kept must not go before the journal has. */
+    const daf_io *io = s->settings.io;
+    bool sync = s->settings.sync && !s->base.batching;
+    return sync && io->sync(io->context, s->fd) != 0 ? daf__dir_fail(s, errno, "sync folder", ".", err) : 0;
+}
+
+static void drop_kept(daf__dir_store *s, const daf__dir_plan *p) {
+    for (size_t i = 0; i < p->n; i++)
+        if (p->steps[i].kept[0] && !(p->n == 1 && p->steps[i].kind == DAF__STEP_PUT))
+            daf__dir_remove_tree(s->settings.io, s->fd, p->steps[i].kept);
+}
+
+int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    daf__dir_plan p = {0};
+    int rc = s->unfinished ? daf__journal_recover(s, err) : 0;
+    if (rc)
+        return rc;
+    s->unfinished = false;
+    rc = prepare(s, c, &p, err);
+    if (rc == 0)
+        rc = p.n > 1 ? perform_journaled(s, &p, err) : perform_all(s, &p, err);
+    if (rc == 0)
+        drop_kept(s, &p);
+    daf__dir_plan_free(&p);
     return rc;
 }

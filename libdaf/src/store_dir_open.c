@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "store_dir.h"
+#include "store_dir_journal.h"
 
 #define BACKUP ".reorder.backup"
+#define MARKER "daf.json"
 enum { MAX_TREE_DEPTH = 100, MAX_PASSES = 4 };
 
 /* ---- removing trees */
 
 static int remove_tree(const daf_io *io, int dirfd, const char *name, unsigned depth);
 
-/* Removes what is in the open folder `d`, but for the name `spare` (NULL: nothing is spared). */
-static int remove_content(const daf_io *io, DIR *d, const char *spare, unsigned depth) {
+/* Removes what is in the open folder. */
+static int remove_content(const daf_io *io, DIR *d, unsigned depth) {
     struct dirent *e;
     int rc = 0;
     while (rc == 0 && (errno = 0, e = readdir(d))) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            (spare && strcmp(e->d_name, spare) == 0))
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         rc = remove_tree(io, dirfd(d), e->d_name, depth);
     }
@@ -56,7 +56,7 @@ static int remove_tree(const daf_io *io, int dirfd, const char *name, unsigned d
         rc = open_folder(io, dirfd, name, &d);
         if (rc)
             return rc;
-        rc = remove_content(io, d, NULL, depth + 1);
+        rc = remove_content(io, d, depth + 1);
         closedir(d);
         if (rc == 0 && io->unlink(io->context, dirfd, name, AT_REMOVEDIR) != 0)
             rc = errno;
@@ -85,8 +85,8 @@ static bool is_ours(const char *name) {
 }
 
 /* Calls back for every name in the root. */
-static int for_each_name(daf__dir_store *s, int (*visit)(daf__dir_store *s, const char *name),
-                         daf_error *err) {
+static int for_each_name(daf__dir_store *s, int (*visit)(daf__dir_store *s, const char *name, void *context),
+                         void *context, daf_error *err) {
     const daf_io *io = s->settings.io;
     DIR *d;
     int rc = open_folder(io, s->fd, ".", &d);
@@ -94,42 +94,44 @@ static int for_each_name(daf__dir_store *s, int (*visit)(daf__dir_store *s, cons
         return daf__dir_fail(s, rc, "list", "", err);
     struct dirent *e;
     while (rc == 0 && (errno = 0, e = readdir(d)))
-        rc = visit(s, e->d_name);
+        rc = visit(s, e->d_name, context);
     if (rc == 0)
         rc = errno;
     closedir(d);
     return rc ? daf__dir_fail(s, rc, "clean up", "", err) : 0;
 }
 
-static int remove_leftover(daf__dir_store *s, const char *name) {
+static int remove_leftover(daf__dir_store *s, const char *name, void *context) {
+    (void)context;
     return is_leftover(name) ? remove_tree(s->settings.io, s->fd, name, 0) : 0;
 }
 
-static int refuse_foreign(daf__dir_store *s, const char *name) {
+static int refuse_foreign(daf__dir_store *s, const char *name, void *context) {
     (void)s;
+    (void)context;
     return is_ours(name) ? 0 : EEXIST;
 }
 
-/* Empties the root; the marker goes last, so that an interrupted emptying can be repeated. */
-static int empty_root(daf__dir_store *s, bool marked, daf_error *err) {
-    const daf_io *io = s->settings.io;
+static int refuse_other_directories(daf__dir_store *s, daf_error *err) {
     daf_error details;
-    if (!marked && for_each_name(s, refuse_foreign, &details) != 0) {
-        if (details.os_errno != EEXIST)
-            return daf__pass(err, &details);
-        return daf__fail(err, DAF_ERR_EXISTS, 0, 0,
-                         "%s: is no daf directory but holds other files; it will not be emptied",
-                         s->base.path);
-    }
-    DIR *d;
-    int rc = open_folder(io, s->fd, ".", &d);
-    if (rc)
-        return daf__dir_fail(s, rc, "list", "", err);
-    rc = remove_content(io, d, "daf.json", 0);
-    closedir(d);
-    if (rc == 0)
-        rc = remove_tree(io, s->fd, "daf.json", 0);
-    return rc ? daf__dir_fail(s, rc, "empty", "", err) : 0;
+    if (for_each_name(s, refuse_foreign, NULL, &details) == 0)
+        return 0;
+    if (details.os_errno != EEXIST)
+        return daf__pass(err, &details);
+    return daf__fail(err, DAF_ERR_EXISTS, 0, 0,
+                     "%s: is no daf directory but holds other files; it will not be emptied", s->base.path);
+}
+
+static int remove_by_change(daf__dir_store *s, const char *name, void *context) {
+    (void)s;
+    bool spared =
+        strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, MARKER) == 0 || is_leftover(name);
+    return spared || daf__change_remove(context, name, NULL) == 0 ? 0 : ENOMEM;
+}
+
+int daf__dir_store_clear(daf__store *base, daf__change *c, daf_error *err) {
+    int rc = daf__change_remove(c, MARKER, err);
+    return rc ? rc : for_each_name((daf__dir_store *)base, remove_by_change, c, err);
 }
 
 static int take_lock(daf__dir_store *s, daf_error *err) {
@@ -179,25 +181,43 @@ static int refuse_half_reordered(daf__dir_store *s, daf_error *err) {
                      s->base.path);
 }
 
-static int prepare_root(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
+static int look_at_marker(daf__dir_store *s, daf_error *err) {
     bool marked;
-    int rc = daf__store_has(&s->base, &marked, "daf.json", err);
-    if (rc)
-        return rc;
-    s->base.fresh = !marked;
-    if (marked && !mode.truncate)
-        rc = refuse_half_reordered(s, err);
-    if (rc || !mode.writable)
-        return rc;
-    if (!marked && !mode.create)
-        return 0;
-    rc = take_lock(s, err);
-    if (rc == 0 && mode.truncate) {
-        rc = empty_root(s, marked, err);
-        s->base.fresh = true;
-    } else if (rc == 0) {
-        rc = for_each_name(s, remove_leftover, err);
+    int rc = daf__store_has(&s->base, &marked, MARKER, err);
+    if (rc == 0)
+        s->base.fresh = !marked;
+    return rc;
+}
+
+static int prepare_for_reading(daf__dir_store *s, daf_error *err) {
+    /* A reader undoes what a killed writer left, when it may and no writer is at work. */
+    bool interrupted;
+    int rc = daf__store_has(&s->base, &interrupted, DAF__JOURNAL, err);
+    if (rc == 0 && interrupted && daf__dir_store_lock(&s->base)) {
+        (void)daf__journal_recover(s, NULL);
+        daf__dir_store_unlock(&s->base);
     }
+    if (rc == 0)
+        rc = look_at_marker(s, err);
+    return rc || s->base.fresh ? rc : refuse_half_reordered(s, err);
+}
+
+static int prepare_for_writing(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
+    int rc = take_lock(s, err);
+    if (rc == 0)
+        rc = daf__journal_recover(s, err);
+    if (rc == 0)
+        rc = look_at_marker(s, err);
+    if (rc == 0 && s->base.fresh && !mode.create)
+        return 0;
+    if (rc == 0 && mode.truncate && s->base.fresh)
+        rc = refuse_other_directories(s, err);
+    if (rc == 0 && !mode.truncate && !s->base.fresh)
+        rc = refuse_half_reordered(s, err);
+    if (rc == 0)
+        rc = for_each_name(s, remove_leftover, NULL, err);
+    if (mode.truncate)
+        s->base.fresh = true;
     return rc;
 }
 
@@ -211,7 +231,7 @@ int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open
     s->base.path = strdup(path);
     int rc = s->base.path ? open_root(s, dirfd, mode.create, err) : daf__no_memory(err);
     if (rc == 0)
-        rc = prepare_root(s, mode, err);
+        rc = mode.writable ? prepare_for_writing(s, mode, err) : prepare_for_reading(s, err);
     if (rc == 0) {
         *ret = &s->base;
         return 0;

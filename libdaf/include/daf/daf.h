@@ -13,8 +13,10 @@
  *            independent: one writer and any number of readers, in any threads and processes. Arrays are
  *            immutable and may be read from any thread.
  * Crashes    Everything is written under a temporary name first and renamed: payload, descriptor, index. A
- *            payload that someone has mapped is never written into. A failed call leaves the property as it
- *            was.
+ *            payload that someone has mapped is never written into. A call that fails, or whose process is
+ *            killed, leaves all as it was: what it had done is undone, after a kill by the next open that may
+ *            write (until then a property that was being replaced may be missing). In a directory the hidden
+ *            file .daf.journal tells how; other programs may ignore it.
  * Readers    beside a writer get old or new values of a property, never a mix. Between the two they may find no
  *            such property only when one is overwritten by another type or shape of the same form (flat by
  *            flat, packed by packed).
@@ -191,16 +193,17 @@ DAF_API void daf_options_init(daf_options *options);
  *  mode     "r"   read; must exist
  *           "r+"  read and write; must exist
  *           "w+"  read and write; created when missing (its parent must exist)
- *           "w"   as "w+", and emptied first: everything in the directory is removed, foreign files too. A
- *                 directory that holds files but is no repository is refused instead (DAF_ERR_EXISTS).
+ *           "w"   as "w+", and emptied first: everything in the directory is removed, foreign files too, and
+ *                 the new repository takes its place in one change. A directory that holds files but is no
+ *                 repository is refused instead (DAF_ERR_EXISTS). Links are removed, never followed.
  *  options  NULL: the defaults
  *  Holds    the directory itself, not its path: once opened, the handle stays with that directory even when
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
  *  Locks    a writable handle holds an advisory lock on the directory (DAF_ERR_BUSY when another has it); on
  *           file systems without locks it works unguarded.
  *  Writes   a missing or unreadable metadata.json is rebuilt, also in mode "r" (there a failure is ignored);
- *           writable modes also rebuild one that does not list what is there, and remove the temporary files
- *           of a writer that was killed.
+ *           writable modes also rebuild one that does not list what is there, undo the change that a killed
+ *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
  *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
  *           DAF_ERR_UNSUPPORTED paths of archives and URLs, and directories in which the reorder of an axis was
  *           interrupted; DAF_ERR_IO; DAF_ERR_NOMEM

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "actions.h"
 #include "faults.h"
 
 /* ---- allocations (the linker hands us the library's calls) */
@@ -42,161 +43,6 @@ void *__wrap_realloc(void *p, size_t n) {
 char *__wrap_strdup(const char *s) {
     return allocation_fails() ? NULL : __real_strdup(s);
 }
-
-/* ---- the repository and what is done to it */
-
-enum { N = 2000 };
-static int32_t old_values[N], new_values[N];
-static double reals[N];
-static const char *texts[N];
-
-static void fill(void) {
-    for (int i = 0; i < N; i++) {
-        old_values[i] = i * 7 % 1000;
-        new_values[i] = i * 11 % 1000;
-        reals[i] = i / 8.0;
-        texts[i] = i % 3 ? "photon" : "";
-    }
-}
-
-static void make_base(const char *path) {
-    daf *d;
-    daf_scalar s = daf_scalar_string("old");
-    daf_set_options packed;
-    daf_set_options_init(&packed);
-    packed.packing = DAF_PACK_LARGE;
-    packed.target_chunk_kb = 1;
-    fill();
-    OK(daf_open(&d, path, "w", NULL, e));
-    OK(daf_add_axis_integers(d, "a", 0, 1, N, e));
-    OK(daf_add_axis_integers(d, "b", 0, 1, 2, e));
-    OK(daf_set_scalar(d, "s", &s, NULL, e));
-    OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
-    OK(daf_set_vector(d, "a", "p", DAF_INT32, old_values, N, &packed, e));
-    OK(daf_set_matrix(d, "a", "b", "m", DAF_STRING, (const char * [2 * N]){[0 ... 2 * N - 1] = "x"}, 2 * N,
-                      NULL, e));
-    OK(daf_close(d, e));
-}
-
-typedef int (*action)(daf *d, daf_error *e);
-
-static daf_set_options overwrite_with(daf_packing packing) {
-    daf_set_options o;
-    daf_set_options_init(&o);
-    o.overwrite = true;
-    o.packing = packing;
-    o.target_chunk_kb = 1;
-    return o;
-}
-
-static int set_scalar(daf *d, daf_error *e) {
-    daf_scalar s = daf_scalar_string("new");
-    return daf_set_scalar(d, "fresh", &s, NULL, e);
-}
-
-static int overwrite_scalar(daf *d, daf_error *e) {
-    daf_scalar s = daf_scalar_float64(2.5);
-    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
-    return daf_set_scalar(d, "s", &s, &o, e);
-}
-
-static int add_axis(daf *d, daf_error *e) {
-    return daf_add_axis_integers(d, "fresh", 0, 1, 5, e);
-}
-
-static int set_flat(daf *d, daf_error *e) {
-    return daf_set_vector(d, "a", "fresh", DAF_INT32, new_values, N, NULL, e);
-}
-
-static int set_packed(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
-    return daf_set_vector(d, "a", "fresh", DAF_FLOAT64, reals, N, &o, e);
-}
-
-static int set_packed_texts(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
-    o.codec = DAF_CODEC_GZIP;
-    return daf_set_vector(d, "a", "fresh", DAF_STRING, texts, N, &o, e);
-}
-
-static int overwrite_same_form(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
-    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
-}
-
-static int overwrite_other_type(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
-    return daf_set_vector(d, "a", "v", DAF_FLOAT64, reals, N, &o, e);
-}
-
-static int overwrite_by_packed(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
-    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
-}
-
-static int overwrite_packed_by_flat(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
-    return daf_set_vector(d, "a", "p", DAF_FLOAT64, reals, N, &o, e);
-}
-
-static int overwrite_other_layout(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
-    return daf_set_matrix(d, "b", "a", "m", DAF_INT32, (int32_t[2 * N]){5}, 2 * N, &o, e);
-}
-
-static int delete_vector(daf *d, daf_error *e) {
-    return daf_delete_vector(d, "a", "p", e);
-}
-
-static int delete_axis(daf *d, daf_error *e) {
-    return daf_delete_axis(d, "a", e);
-}
-
-static int read_all(daf *d, daf_error *e) {
-    daf_array *a[4] = {NULL};
-    daf_scalar s = {.type = DAF_BOOL};
-    daf_info info;
-    daf_names names = {0};
-    int rc = daf_get_scalar(d, &s, "s", e);
-    if (rc == 0)
-        rc = daf_get_axis(d, &a[0], "a", e);
-    if (rc == 0)
-        rc = daf_get_vector(d, &a[1], "a", "v", e);
-    if (rc == 0)
-        rc = daf_get_vector(d, &a[2], "a", "p", e);
-    if (rc == 0)
-        rc = daf_get_matrix(d, &a[3], "a", "b", "m", e);
-    if (rc == 0)
-        rc = daf_vector_info(d, &info, "a", "p", e);
-    if (rc == 0)
-        rc = daf_list_vectors(d, &names, "a", e);
-    for (int i = 0; i < 4; i++)
-        daf_array_free(a[i]);
-    daf_scalar_clear(&s);
-    daf_names_clear(&names);
-    return rc;
-}
-
-static const struct {
-    const char *name;
-    action act;
-} actions[] = {
-    {"set scalar", set_scalar},
-    {"overwrite scalar", overwrite_scalar},
-    {"add axis", add_axis},
-    {"set flat", set_flat},
-    {"set packed", set_packed},
-    {"set packed texts", set_packed_texts},
-    {"overwrite, same form", overwrite_same_form},
-    {"overwrite, other type", overwrite_other_type},
-    {"overwrite by packed", overwrite_by_packed},
-    {"overwrite packed by flat", overwrite_packed_by_flat},
-    {"overwrite other layout", overwrite_other_layout},
-    {"delete vector", delete_vector},
-    {"delete axis", delete_axis},
-    {"read all", read_all},
-};
-enum { N_ACTIONS = sizeof actions / sizeof actions[0] };
 
 static void same_content(const char *a, const char *b, const char *what, unsigned n) {
     if (!test_equal_trees(a, b, "/.daf.new."))
@@ -237,13 +83,13 @@ static bool run_with_fault(const trees *t, unsigned which, test_faults f) {
     OK(daf_open(&d, t->work, "r+", &options, e));
     f.calls = 0;
     f.at = n;
-    int rc = actions[which].act(d, &err);
-    bool synced = !(rc && strstr(err.text, "sync folder")); /* it is in place, but maybe not on the disk */
+    int rc = test_actions[which].act(d, &err);
+    bool in_place = rc && strstr(err.text, "sync folder") && test_equal_trees(t->new, t->work, "/.daf.new.");
     f.at = 0;
     daf_free(d);
     if (rc && (err.code != rc || !err.text[0]))
-        fail_msg("%s, fault %u: code %d without a text", actions[which].name, n, rc);
-    same_content(rc && synced ? t->old : t->new, t->work, actions[which].name, n);
+        fail_msg("%s, fault %u: code %d without a text", test_actions[which].name, n, rc);
+    same_content(rc && !in_place ? t->old : t->new, t->work, test_actions[which].name, n);
     is_clean_after_reopening(t->work);
     return f.fired;
 }
@@ -257,17 +103,17 @@ static void prepare(void **state, trees *t, unsigned which) {
     t->new = test_path(state, name);
     snprintf(name, sizeof name, "work-%u.daf", which);
     t->work = test_path(state, name);
-    make_base(t->old);
+    test_make_base(t->old);
     fresh_copy(t->old, t->new);
     OK(daf_open(&d, t->new, "r+", NULL, e));
-    OK(actions[which].act(d, e));
+    OK(test_actions[which].act(d, e));
     OK(daf_close(d, e));
 }
 
 static void each_system_call_fails_once(void **state) {
     static const int errnos[] = {EIO, ENOSPC};
     unsigned runs = 0;
-    for (unsigned which = 0; which < N_ACTIONS; which++) {
+    for (unsigned which = 0; which < test_n_actions; which++) {
         trees t;
         prepare(state, &t, which);
         for (size_t k = 0; k < 2; k++)
@@ -281,7 +127,7 @@ static void each_system_call_fails_once(void **state) {
 /* The disk is dead from the n-th call on: nothing can be undone then, but nothing crashes, the index is JSON, and
  * what had nothing to do with the change reads. */
 static void each_system_call_fails_for_ever(void **state) {
-    for (unsigned which = 0; which < N_ACTIONS; which++) {
+    for (unsigned which = 0; which < test_n_actions; which++) {
         trees t;
         prepare(state, &t, which);
         bool fired = true;
@@ -298,7 +144,7 @@ static void each_system_call_fails_for_ever(void **state) {
             OK(daf_open(&d, t.work, "r+", &options, e));
             f.calls = 0;
             f.at = n;
-            (void)actions[which].act(d, &err);
+            (void)test_actions[which].act(d, &err);
             daf_free(d);
             fired = f.fired;
             OK(daf_open(&d, t.work, "r", NULL, e));
@@ -311,7 +157,7 @@ static void each_system_call_fails_for_ever(void **state) {
 }
 
 static void short_counts_are_completed(void **state) {
-    for (unsigned which = 0; which < N_ACTIONS; which++) {
+    for (unsigned which = 0; which < test_n_actions; which++) {
         trees t;
         prepare(state, &t, which);
         assert_false(run_with_fault(&t, which, (test_faults){.short_counts = true}));
@@ -347,25 +193,25 @@ static void creating_fails_whole(void **state) {
 
 static void each_allocation_fails(void **state) {
     unsigned runs = 0;
-    for (unsigned which = 0; which < N_ACTIONS; which++) {
+    for (unsigned which = 0; which < test_n_actions; which++) {
         trees t;
         prepare(state, &t, which);
         for (unsigned n = 1;; n++) {
             daf *d = NULL;
             daf_error err = {0};
-            if (n == 1 || actions[which].act != read_all)
+            if (n == 1 || !test_actions[which].reads_only)
                 fresh_copy(t.old, t.work);
             allocations = 0;
             fail_allocation = n;
             int rc = daf_open(&d, t.work, "r+", NULL, &err);
             if (rc == 0)
-                rc = actions[which].act(d, &err);
+                rc = test_actions[which].act(d, &err);
             bool fired = allocations >= n;
             fail_allocation = 0;
             daf_free(d);
             if (rc && (rc != DAF_ERR_NOMEM || err.code != rc))
-                fail_msg("%s, allocation %u: %d %s", actions[which].name, n, rc, err.text);
-            same_content(rc ? t.old : t.new, t.work, actions[which].name, n);
+                fail_msg("%s, allocation %u: %d %s", test_actions[which].name, n, rc, err.text);
+            same_content(rc ? t.old : t.new, t.work, test_actions[which].name, n);
             runs++;
             if (!fired)
                 break;

@@ -1,0 +1,47 @@
+/* The directory store's undo journal: ".daf.journal" in the root says, while a change of several steps is under way,
+ * what was there before. Whoever finds it undoes the change: the writer itself when a step fails, or, after it was
+ * killed, the next one to open the directory. Its removal is what makes a change final.
+ *
+ * Records end in a NUL: "root INODE", "put KEPT INODE BYTES SECONDS NANOSECONDS KEY", "remove KEPT KEY", "folder KEY", in the order of
+ * the steps, and "end", without which the steps had not begun. KEPT is the staging name under which what was at KEY is
+ * kept, "-" when there was nothing; the numbers are those of the file put there, and of the root, by which a copy of
+ * an interrupted repository is known.
+ */
+#ifndef DAF_SRC_STORE_DIR_JOURNAL_H
+#define DAF_SRC_STORE_DIR_JOURNAL_H
+
+#include "store_dir.h"
+
+#define DAF__JOURNAL ".daf.journal"
+
+typedef struct daf__dir_step {
+    daf__step_kind kind;
+    char *key;
+    char kept[DAF__STAGING_NAME]; /* empty: nothing was there */
+    daf__stamp placed;            /* PUT: the new file */
+    daf__dir_out *out;            /* PUT, not read from the journal: the same */
+} daf__dir_step;
+
+typedef struct daf__dir_plan {
+    daf__dir_step *steps;
+    size_t n, capacity;
+    bool is_copied; /* read from the journal of another directory: files are known by their sizes alone */
+} daf__dir_plan;
+
+void daf__dir_plan_free(daf__dir_plan *p);
+
+/* Adds a step, to be filled in; NULL without memory. */
+daf__dir_step *daf__dir_plan_add(daf__dir_plan *p, const char *key);
+
+/* Each returns 0 or an errno. */
+int daf__journal_write(daf__dir_store *s, const daf__dir_plan *p);
+int daf__journal_remove(daf__dir_store *s);
+
+/* Undoes the steps, whichever of them were done; may be repeated. 0 or an errno. */
+int daf__dir_plan_undo(daf__dir_store *s, const daf__dir_plan *p);
+
+/* Undoes the change that a killed writer left unfinished, unless another implementation has written to the same files
+ * since. The caller holds the writer's lock. */
+int daf__journal_recover(daf__dir_store *s, daf_error *err);
+
+#endif

@@ -1,0 +1,149 @@
+#include "actions.h"
+
+enum { N = 2000 };
+static int32_t old_values[N], new_values[N];
+static double reals[N];
+static const char *texts[N];
+
+static void fill(void) {
+    for (int i = 0; i < N; i++) {
+        old_values[i] = i * 7 % 1000;
+        new_values[i] = i * 11 % 1000;
+        reals[i] = i / 8.0;
+        texts[i] = i % 3 ? "photon" : "";
+    }
+}
+
+void test_make_base(const char *path) {
+    daf *d;
+    daf_scalar s = daf_scalar_string("old");
+    daf_set_options packed;
+    daf_set_options_init(&packed);
+    packed.packing = DAF_PACK_LARGE;
+    packed.target_chunk_kb = 1;
+    fill();
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, N, e));
+    OK(daf_add_axis_integers(d, "b", 0, 1, 2, e));
+    OK(daf_set_scalar(d, "s", &s, NULL, e));
+    OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
+    OK(daf_set_vector(d, "a", "p", DAF_INT32, old_values, N, &packed, e));
+    OK(daf_set_matrix(d, "a", "b", "m", DAF_STRING, (const char * [2 * N]){[0 ... 2 * N - 1] = "x"}, 2 * N,
+                      NULL, e));
+    OK(daf_close(d, e));
+}
+
+static daf_set_options overwrite_with(daf_packing packing) {
+    daf_set_options o;
+    daf_set_options_init(&o);
+    o.overwrite = true;
+    o.packing = packing;
+    o.target_chunk_kb = 1;
+    return o;
+}
+
+static int set_scalar(daf *d, daf_error *e) {
+    daf_scalar s = daf_scalar_string("new");
+    return daf_set_scalar(d, "fresh", &s, NULL, e);
+}
+
+static int overwrite_scalar(daf *d, daf_error *e) {
+    daf_scalar s = daf_scalar_float64(2.5);
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_scalar(d, "s", &s, &o, e);
+}
+
+static int add_axis(daf *d, daf_error *e) {
+    return daf_add_axis_integers(d, "fresh", 0, 1, 5, e);
+}
+
+static int set_flat(daf *d, daf_error *e) {
+    return daf_set_vector(d, "a", "fresh", DAF_INT32, new_values, N, NULL, e);
+}
+
+static int set_packed(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    return daf_set_vector(d, "a", "fresh", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int set_packed_texts(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    o.codec = DAF_CODEC_GZIP;
+    return daf_set_vector(d, "a", "fresh", DAF_STRING, texts, N, &o, e);
+}
+
+static int overwrite_same_form(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
+}
+
+static int overwrite_other_type(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "v", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int overwrite_by_packed(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    return daf_set_vector(d, "a", "v", DAF_INT32, new_values, N, &o, e);
+}
+
+static int overwrite_packed_by_flat(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_vector(d, "a", "p", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int overwrite_other_layout(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_set_matrix(d, "b", "a", "m", DAF_INT32, (int32_t[2 * N]){5}, 2 * N, &o, e);
+}
+
+static int delete_vector(daf *d, daf_error *e) {
+    return daf_delete_vector(d, "a", "p", e);
+}
+
+static int delete_axis(daf *d, daf_error *e) {
+    return daf_delete_axis(d, "a", e);
+}
+
+static int read_all(daf *d, daf_error *e) {
+    daf_array *a[4] = {NULL};
+    daf_scalar s = {.type = DAF_BOOL};
+    daf_info info;
+    daf_names names = {0};
+    int rc = daf_get_scalar(d, &s, "s", e);
+    if (rc == 0)
+        rc = daf_get_axis(d, &a[0], "a", e);
+    if (rc == 0)
+        rc = daf_get_vector(d, &a[1], "a", "v", e);
+    if (rc == 0)
+        rc = daf_get_vector(d, &a[2], "a", "p", e);
+    if (rc == 0)
+        rc = daf_get_matrix(d, &a[3], "a", "b", "m", e);
+    if (rc == 0)
+        rc = daf_vector_info(d, &info, "a", "p", e);
+    if (rc == 0)
+        rc = daf_list_vectors(d, &names, "a", e);
+    for (int i = 0; i < 4; i++)
+        daf_array_free(a[i]);
+    daf_scalar_clear(&s);
+    daf_names_clear(&names);
+    return rc;
+}
+
+const test_action test_actions[] = {
+    {"set scalar", set_scalar, false},
+    {"overwrite scalar", overwrite_scalar, false},
+    {"add axis", add_axis, false},
+    {"set flat", set_flat, false},
+    {"set packed", set_packed, false},
+    {"set packed texts", set_packed_texts, false},
+    {"overwrite, same form", overwrite_same_form, false},
+    {"overwrite, other type", overwrite_other_type, false},
+    {"overwrite by packed", overwrite_by_packed, false},
+    {"overwrite packed by flat", overwrite_packed_by_flat, false},
+    {"overwrite other layout", overwrite_other_layout, false},
+    {"delete vector", delete_vector, false},
+    {"delete axis", delete_axis, false},
+    {"read all", read_all, true},
+};
+const unsigned test_n_actions = sizeof test_actions / sizeof test_actions[0];

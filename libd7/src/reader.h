@@ -10,6 +10,10 @@
 #include "problems.h"
 #include "source.h"
 
+/* Of a page: damaged; condemned, which it stays whatever it decodes to: something else tells that it is not what was
+ * written. */
+enum { D7__PAGE_GOOD, D7__PAGE_DAMAGED, D7__PAGE_CONDEMNED };
+
 typedef struct d7__reader_dataset {
     uint64_t *offsets; /* [n_pages] where the pages are, rising once d7__map_sort() has run */
     size_t n_pages, cap_pages;
@@ -19,7 +23,7 @@ typedef struct d7__reader_dataset {
     size_t last_items;     /* in the last page; 0 when that is damaged */
     uint64_t *first_items; /* [n_pages + 1] where pages are uneven; NULL: all but the last are full */
     size_t cap_counts;     /* of first_items */
-    uint8_t *damaged;      /* [n_pages] known to be; NULL: none */
+    uint8_t *damaged;      /* [n_pages] D7__PAGE_...: known to be; NULL: none */
 } d7__reader_dataset;
 
 /* Bytes [from, to) that whole entries fill without a gap: no page begins there but those that were found. */
@@ -218,7 +222,7 @@ typedef struct d7__want {
 } d7__want;
 
 /* Reads several ranges together. Items of damaged pages are left as they are in `out`, and those pages are damaged in the
- * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, its dataset is counted, and
+ * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, all pages are counted, and
  * *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
 int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
 

@@ -17,7 +17,7 @@ typedef struct counting {
 static int count_or_guess(d7_reader *r, uint32_t ds, size_t page, bool decode, size_t *ret_n, d7_error *err) {
     const d7__reader_dataset *d = &r->datasets[ds];
     d7__entry entry;
-    int rc = d7__page_entry(r, ds, page, &entry, err);
+    int rc = d7__page_is_condemned(d, page) ? D7_ERR_CORRUPT : d7__page_entry(r, ds, page, &entry, err);
     if (rc == 0)
         rc = d7__page_count_entry(r, ds, page, &entry, ret_n, err);
     if (rc == 0 && decode)
@@ -38,16 +38,9 @@ static void set_counts(d7_reader *r, uint32_t ds, uint64_t *sums, bool regular) 
     d->cap_counts = regular ? 0 : d->n_pages + 1;
     if (regular)
         d7__release(&r->alloc, sums);
-    if (regular || r->framing.unframed) /* there a dataset is one page */
-        return;
-    d7_problem p =
-        d7__problem(D7_PROBLEM_PAGE_LENGTH, d->offsets[0],
-                    "pages before the last do not all hold %zu items; they were counted", d->items_per_page);
-    p.dataset_id = ds;
-    d7__problems_add(&r->problems, &p);
 }
 
-static int count_pages(d7_reader *r, uint32_t ds, counting *c, d7_error *err) {
+static int count_dataset(d7_reader *r, uint32_t ds, counting *c, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     if (d->n_pages == 0)
         return 0;
@@ -72,13 +65,42 @@ static int count_pages(d7_reader *r, uint32_t ds, counting *c, d7_error *err) {
     return rc;
 }
 
-int d7__count_dataset(d7_reader *r, uint32_t ds, d7_error *err) {
-    return count_pages(r, ds, &(counting){0}, err);
+static void tell_of_lengths(d7_reader *r, uint32_t ds) {
+    const d7__reader_dataset *d = &r->datasets[ds];
+    d7_problem p =
+        d7__problem(D7_PROBLEM_PAGE_LENGTH, d->offsets[0],
+                    "pages before the last do not all hold %zu items; they were counted", d->items_per_page);
+    p.dataset_id = ds;
+    d7__problems_add(&r->problems, &p);
+}
+
+static int count_pages(d7_reader *r, counting *c, d7_error *err) {
+    int rc = 0;
+    for (uint32_t ds = 0; ds < r->header.n_datasets && rc == 0; ds++)
+        rc = count_dataset(r, ds, c, err);
+    return rc == 0 ? d7__judge_lengths(r, err) : rc;
+}
+
+int d7__count_pages(d7_reader *r, d7_error *err) {
+    return count_pages(r, &(counting){0}, err);
+}
+
+static int count_and_tell(d7_reader *r, counting *c, d7_error *err) {
+    int rc = count_pages(r, c, err);
+    /* Of an unframed file a dataset is one page. */
+    for (uint32_t ds = 0; ds < r->header.n_datasets && rc == 0 && !r->framing.unframed; ds++)
+        if (r->datasets[ds].first_items)
+            tell_of_lengths(r, ds);
+    return rc;
+}
+
+int d7__recount(d7_reader *r, d7_error *err) {
+    return count_and_tell(r, &(counting){0}, err);
 }
 
 /* What a look at the first and the last page tells: how many items the last one holds, and whether pages are
- * full. */
-static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
+ * full; *uneven becomes true where they are not. */
+static int look_at_ends(d7_reader *r, uint32_t ds, bool *uneven, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     if (d->n_pages == 0)
         return 0;
@@ -89,19 +111,19 @@ static int look_at_ends(d7_reader *r, uint32_t ds, d7_error *err) {
     if (rc != 0)
         return rc;
     d->last_items = last;
-    if (first == d->items_per_page && last <= d->items_per_page)
-        return 0;
-    return d7__count_dataset(r, ds, err);
+    *uneven |= first != d->items_per_page || last > d->items_per_page;
+    return 0;
 }
 
 int d7__reader_map_pages(d7_reader *r, d7_error *err) {
     int rc = 0;
+    bool uneven = false;
     d7__map_sort(r);
     for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
-        rc = look_at_ends(r, (uint32_t)i, err);
+        rc = look_at_ends(r, (uint32_t)i, &uneven, err);
         r->datasets[i].n_settled = r->datasets[i].n_pages;
     }
-    return rc;
+    return rc == 0 && uneven ? d7__recount(r, err) : rc;
 }
 
 /* ---- pages that were added ---- */
@@ -140,10 +162,10 @@ static int extend_counts(d7_reader *r, uint32_t ds, d7_error *err) {
     return 0;
 }
 
-static int look_at_new(d7_reader *r, uint32_t ds, d7_error *err) {
+static int look_at_new(d7_reader *r, uint32_t ds, bool *uneven, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     if (d->n_settled == 0)
-        return look_at_ends(r, ds, err);
+        return look_at_ends(r, ds, uneven, err);
     if (extend_marks(r, d) != 0)
         return d7__reader_no_memory(r, err);
     if (d->first_items)
@@ -151,24 +173,25 @@ static int look_at_new(d7_reader *r, uint32_t ds, d7_error *err) {
     size_t last = 0;
     bool short_before = d->last_items < d->items_per_page && !d7__page_is_damaged(d, d->n_settled - 1);
     int rc = count_or_guess(r, ds, d->n_pages - 1, false, &last, err);
-    if (rc == 0 && (short_before || last > d->items_per_page))
-        return d7__count_dataset(r, ds, err);
-    if (rc == 0)
-        d->last_items = last;
-    return rc;
+    if (rc != 0)
+        return rc;
+    *uneven |= short_before || last > d->items_per_page;
+    d->last_items = last;
+    return 0;
 }
 
 int d7__reader_map_more(d7_reader *r, d7_error *err) {
     int rc = 0;
+    bool uneven = false;
     d7__map_sort(r);
     for (uint32_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
         d7__reader_dataset *d = &r->datasets[i];
         if (d->n_pages > d->n_settled)
-            rc = look_at_new(r, i, err);
+            rc = look_at_new(r, i, &uneven, err);
         if (rc == 0)
             d->n_settled = d->n_pages;
     }
-    return rc;
+    return rc == 0 && uneven ? d7__recount(r, err) : rc;
 }
 
 int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
@@ -187,8 +210,5 @@ int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error 
     counting c = {.decode = true, .progress = progress, .ctx = ctx};
     for (size_t i = 0; i < r->header.n_datasets; i++)
         c.total += d7__dataset_items(&r->datasets[i]) * d7_type_size(r->header.datasets[i].type);
-    int rc = 0;
-    for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++)
-        rc = count_pages(r, (uint32_t)i, &c, err);
-    return rc;
+    return count_and_tell(r, &c, err);
 }

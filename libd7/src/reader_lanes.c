@@ -85,7 +85,7 @@ void d7__lanes_free(d7_reader *r) {
 /* ---- groups ---- */
 
 static bool is_whole(const d7__page_task *t) {
-    return t->items && t->end - t->from == t->items;
+    return t->items && t->end - t->from == t->items && !t->condemned;
 }
 
 /* Puts the tasks into groups of pages that are near each other. */

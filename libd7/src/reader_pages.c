@@ -61,12 +61,29 @@ static int damaged_page(d7_reader *r, uint32_t ds, size_t page, const char *reas
         d->damaged = d7__new(&r->alloc, d->n_pages);
     if (!d->damaged)
         return d7__reader_no_memory(r, err);
-    if (!d->damaged[page])
+    if (!d->damaged[page]) {
         d7__problems_add(&r->problems, &p);
-    d->damaged[page] = 1;
+        d->damaged[page] = D7__PAGE_DAMAGED;
+    }
     return d7__fail(err, D7_ERR_CORRUPT, 0, d->offsets[page],
                     "%s: dataset %s, page %zu (items from %" PRIu64 ") at byte %" PRIu64 " is damaged: %s",
                     r->source.path, r->header.datasets[ds].name, page, first, d->offsets[page], reason);
+}
+
+int d7__page_condemn(d7_reader *r, uint32_t ds, size_t page, const char *reason, d7_error *err) {
+    int rc = damaged_page(r, ds, page, reason, err);
+    if (rc != D7_ERR_CORRUPT)
+        return rc;
+    r->datasets[ds].damaged[page] = D7__PAGE_CONDEMNED;
+    return 0;
+}
+
+bool d7__page_is_condemned(const d7__reader_dataset *d, size_t page) {
+    return d->damaged && d->damaged[page] == D7__PAGE_CONDEMNED;
+}
+
+int d7__page_say_condemned(d7_reader *r, uint32_t ds, size_t page, d7_error *err) {
+    return damaged_page(r, ds, page, "bytes in it have changed since it was written", err);
 }
 
 static const char *not_found_reason(d7__found found, const d7__entry *entry) {

@@ -14,6 +14,11 @@ size_t d7__page_of_item(const d7__reader_dataset *d, uint64_t item);
 /* Damaged as far as is known. */
 bool d7__page_is_damaged(const d7__reader_dataset *d, size_t page);
 
+bool d7__page_is_condemned(const d7__reader_dataset *d, size_t page);
+
+/* The error of reading such a page: D7_ERR_CORRUPT; D7_ERR_NOMEM. */
+int d7__page_say_condemned(d7_reader *r, uint32_t ds, size_t page, d7_error *err);
+
 /* Reads a page's entry. Returns 0; D7_ERR_CORRUPT: damaged, which is a problem and in the map from now on;
  * D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
 int d7__page_entry(d7_reader *r, uint32_t ds, size_t page, d7__entry *ret_entry, d7_error *err);
@@ -31,9 +36,19 @@ int d7__page_decode_entry(d7_reader *r, uint32_t ds, size_t page, const d7__entr
 int d7__page_decode_to_cache(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, size_t cap,
                              d7_error *err);
 
-/* Counts the items of every page of a dataset, after which the map is exact. Returns 0; D7_ERR_NOMEM;
- * D7_ERR_IO; D7_ERR_TRUNCATED. */
-int d7__count_dataset(d7_reader *r, uint32_t ds, d7_error *err);
+/* Makes a page a damaged one for good: reading it is an error from now on, and its items count as a full page's. `reason`
+ * becomes a problem the first time. Returns 0; D7_ERR_NOMEM. */
+int d7__page_condemn(d7_reader *r, uint32_t ds, size_t page, const char *reason, d7_error *err);
+
+/* Counts the items of every page, after which the map is exact. Returns 0; D7_ERR_NOMEM; D7_ERR_IO; D7_ERR_TRUNCATED. */
+int d7__count_pages(d7_reader *r, d7_error *err);
+
+/* The same, and tells of datasets whose pages are uneven. */
+int d7__recount(d7_reader *r, d7_error *err);
+
+/* Of pages that have been counted: condemns those whose length tells that they are damaged (reader_lengths.c). Returns 0;
+ * D7_ERR_NOMEM. */
+int d7__judge_lengths(d7_reader *r, d7_error *err);
 
 /* A whole page that is to be decoded into `out`. */
 typedef struct d7__page_task {
@@ -43,6 +58,7 @@ typedef struct d7__page_task {
     uint8_t *out;
     size_t items;       /* that it should hold */
     uint64_t from, end; /* items of the dataset that are wanted */
+    bool condemned;
     bool done;
     const d7_error *failure; /* not NULL: the file could not be read there */
 } d7__page_task;

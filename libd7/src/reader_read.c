@@ -29,6 +29,8 @@ static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
     size_t size = d7_type_size(r->header.datasets[t->dataset_id].type), n = 0;
     bool cached = r->page_items && r->page_dataset == t->dataset_id && r->page_number == t->page;
     d7__entry entry;
+    if (t->condemned)
+        return d7__page_say_condemned(r, t->dataset_id, t->page, err);
     int rc = cached ? 0 : d7__page_entry(r, t->dataset_id, t->page, &entry, err);
     if (rc == 0 && !cached && t->end - t->from == t->items) {
         rc = d7__page_decode_entry(r, t->dataset_id, t->page, &entry, t->out, t->items, &n, err);
@@ -95,6 +97,7 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
                        .page = page,
                        .offset = d->offsets[page],
                        .items = (size_t)n,
+                       .condemned = d7__page_is_condemned(d, page),
                        .from = w->from > first ? w->from : first,
                        .end = end < first + n ? end : first + n};
     t.out = w->out + (size_t)(t.from - w->from) * d7_type_size(r->header.datasets[w->dataset_id].type);
@@ -103,20 +106,17 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
 
 /* ---- reading ---- */
 
-/* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH, the dataset in *ret_dataset; an error that
- * stops the reading. The first damage goes to *damage and err. */
-static int settle(d7_reader *r, const d7__page_task *tasks, size_t n, int *damage, uint32_t *ret_dataset,
-                  d7_error *err) {
+/* What the lanes left, in order. Returns 0; UNEXPECTED_LENGTH; an error that stops the reading. The first damage
+ * goes to *damage and err. */
+static int settle(d7_reader *r, const d7__page_task *tasks, size_t n, int *damage, d7_error *err) {
     for (size_t i = 0; i < n; i++) {
         const d7__page_task *t = &tasks[i];
         d7_error e;
         if (t->done)
             continue;
         int rc = t->failure ? t->failure->code : read_page_part(r, t, &e);
-        if (rc == UNEXPECTED_LENGTH) {
-            *ret_dataset = t->dataset_id;
+        if (rc == UNEXPECTED_LENGTH)
             return rc;
-        }
         if (rc != 0 && err && (rc != D7_ERR_CORRUPT || !*damage))
             *err = t->failure ? *t->failure : e;
         if (rc == D7_ERR_CORRUPT)
@@ -136,17 +136,16 @@ int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_rec
         return rc != 0 ? rc : d7__reader_no_memory(r, err);
     while (rc == 0) {
         size_t n_tasks = 0;
-        uint32_t ds = 0;
         for (d7__want *w; n_tasks < D7__TASKS_MAX && (w = next_want(r, wants, n)) != NULL;)
             tasks[n_tasks++] = next_task(r, w);
         if (n_tasks == 0)
             return damage;
         rc = d7__lanes_decode(r, n_tasks, err);
         if (rc == 0)
-            rc = settle(r, tasks, n_tasks, &damage, &ds, err);
+            rc = settle(r, tasks, n_tasks, &damage, err);
         if (rc == UNEXPECTED_LENGTH) {
             *ret_recounted = true;
-            return d7__count_dataset(r, ds, err);
+            return d7__recount(r, err);
         }
     }
     return rc;

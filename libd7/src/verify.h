@@ -55,6 +55,7 @@ typedef struct d7__verifier {
     uint64_t next_island; /* block */
     uint64_t span_start;  /* where the last island ended */
     bool page_seen;
+    bool lengths_judged;
     bool epilogue_seen;
     bool index_last;        /* the last entry was an Index */
     uint64_t n_global;      /* Index entries of the global index */

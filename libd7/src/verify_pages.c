@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codec.h"
+#include "reader_pages.h"
 #include "verify.h"
 
 /* ---- runs ---- */
@@ -100,11 +101,15 @@ static void check_form(d7__verifier *v, uint32_t ds, size_t page, const d7__entr
 
 /* ---- length and values ---- */
 
+static bool is_unexpected(const d7__reader_dataset *d, size_t page, size_t n) {
+    return page + 1 < d->n_pages ? n != d->items_per_page : n > d->items_per_page;
+}
+
 static void check_length(d7__verifier *v, uint32_t ds, size_t page, const d7_problem *where) {
     const d7__reader_dataset *d = &v->r->datasets[ds];
     static const char unexpected[] = "length";
     uint64_t n = where->n_items;
-    if (n == d->items_per_page || (n < d->items_per_page && page + 1 == d->n_pages))
+    if (!is_unexpected(d, page, (size_t)n))
         return;
     d7_problem p = d7__problem(D7_PROBLEM_PAGE_LENGTH, where->offset,
                                "the page holds %" PRIu64 " items, not %zu", n, d->items_per_page);
@@ -114,14 +119,38 @@ static void check_length(d7__verifier *v, uint32_t ds, size_t page, const d7_pro
     d7__verify_fault(v, D7__FAULT_LENGTH, unexpected, page, &p, 0);
 }
 
+/* The first page of unexpected length: only all of them together tell whether it is damaged. */
+static int judge_lengths(d7__verifier *v, uint32_t ds, size_t page, d7_error *err) {
+    v->lengths_judged = true;
+    int rc = d7__count_pages(v->r, err);
+    return rc != 0 ? rc : d7__reader_check_page(v->r, ds, page, NULL, err);
+}
+
+/* Reading other pages ends the entry's life, so it is found again. */
+static int find_again(d7__verifier *v, uint64_t offset, d7__entry *entry, bool *ret_there, d7_error *err) {
+    d7__found found;
+    int rc = d7__entry_at(&v->r->framing, offset, &found, entry, err);
+    *ret_there = rc == 0 && found == D7__FOUND_ENTRY;
+    return rc;
+}
+
 /* A page of the map. `entry` is NULL where the walk did not come to it: then it is damaged, or lies where no
  * walk comes. */
 static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
     d7_reader *r = v->r;
     d7__column *c = &v->columns[ds];
     uint64_t offset = r->datasets[ds].offsets[page];
+    d7__entry again;
+    bool there = entry != NULL;
     r->page_items = 0;
     int rc = d7__reader_check_page(r, ds, page, entry, err);
+    if (rc == 0 && !v->lengths_judged && r->page_items &&
+        is_unexpected(&r->datasets[ds], page, r->page_items)) {
+        rc = judge_lengths(v, ds, page, err);
+        if (rc == 0 && entry)
+            rc = find_again(v, offset, &again, &there, err);
+        entry = there ? &again : NULL;
+    }
     if (rc != 0)
         return rc;
     v->place.dataset_id = ds;
@@ -148,14 +177,6 @@ int d7__verify_passed(d7__verifier *v, uint32_t ds, uint64_t offset, d7_error *e
     int rc = 0;
     for (; c->cursor < d->n_pages && d->offsets[c->cursor] < offset && rc == 0; c->cursor++)
         rc = look_into(v, ds, c->cursor, NULL, err);
-    return rc;
-}
-
-/* Reading pages that were passed over ends the entry's life, so it is found again. */
-static int find_again(d7__verifier *v, uint64_t offset, d7__entry *entry, bool *ret_there, d7_error *err) {
-    d7__found found;
-    int rc = d7__entry_at(&v->r->framing, offset, &found, entry, err);
-    *ret_there = rc == 0 && found == D7__FOUND_ENTRY;
     return rc;
 }
 

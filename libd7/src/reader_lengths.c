@@ -1,0 +1,199 @@
+/* Pages of unexpected length: another writer's, or damaged?
+ *
+ * Bytes that changed inside a page can leave one that decodes, to another number of items; taken as it is, it would move all
+ * later items of its column against those of the others. It is told from pages that were written so by its neighbours:
+ *   - where columns of a group have equally many items when all pages are counted, the counts are right;
+ *   - a writer that ends pages early (so they are short) does it in all columns of a group at the same item;
+ *   - a writer whose pages have no common length shows it in most of them.
+ * Where none of this holds, the page is damaged: it keeps its place, and a full page's items are lost with it. Datasets
+ * that belong to no group go by what the groups show. */
+#include <stdio.h>
+
+#include "error.h"
+#include "reader_pages.h"
+
+/* Recordings have a handful of columns; a group of more than that is taken as it was counted. */
+enum { COLUMNS_MAX = 64 };
+
+/* How far a column of a group has been looked at. */
+typedef struct walker {
+    uint32_t dataset_id;
+    size_t page;
+    uint64_t at; /* the page's first item, with pages before it that are damaged counted as full */
+} walker;
+
+typedef struct judge {
+    d7_reader *r;
+    walker columns[COLUMNS_MAX];
+    size_t n;
+    bool judged; /* some group was held against itself, */
+    bool uneven; /* and some group's writer did end pages early */
+} judge;
+
+static const d7__reader_dataset *dataset_of(const judge *j, const walker *w) {
+    return &j->r->datasets[w->dataset_id];
+}
+
+static bool is_odd(const d7__reader_dataset *d, size_t page) {
+    uint64_t n = d7__page_items(d, page);
+    bool condemned = d7__page_is_condemned(d, page);
+    return !condemned && (page + 1 < d->n_pages ? n != d->items_per_page : n > d->items_per_page);
+}
+
+static size_t count_odd(const d7__reader_dataset *d) {
+    size_t n = 0;
+    for (size_t i = 0; d->first_items && i < d->n_pages; i++)
+        n += is_odd(d, i);
+    return n;
+}
+
+static int condemn(judge *j, uint32_t ds, size_t page, d7_error *err) {
+    const d7__reader_dataset *d = &j->r->datasets[ds];
+    char reason[128];
+    snprintf(reason, sizeof reason,
+             "it decodes to %llu items where the pages around it hold %zu: bytes in it have changed",
+             (unsigned long long)d7__page_items(d, page), d->items_per_page);
+    return d7__page_condemn(j->r, ds, page, reason, err);
+}
+
+/* ---- groups ---- */
+
+static void collect_group(judge *j, d7_group group) {
+    j->n = 0;
+    for (uint32_t ds = 0; ds < j->r->header.n_datasets; ds++) {
+        if (j->r->datasets[ds].n_pages == 0 || d7_group_of(j->r->header.datasets[ds].name) != group)
+            continue;
+        if (j->n < COLUMNS_MAX)
+            j->columns[j->n] = (walker){.dataset_id = ds};
+        j->n++;
+    }
+}
+
+static bool counts_agree(const judge *j) {
+    for (size_t i = 1; i < j->n; i++)
+        if (d7__dataset_items(dataset_of(j, &j->columns[i])) !=
+            d7__dataset_items(dataset_of(j, &j->columns[0])))
+            return false;
+    return true;
+}
+
+static bool mostly_odd(const judge *j) {
+    size_t n_odd = 0, n_inner = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        n_odd += count_odd(dataset_of(j, &j->columns[i]));
+        n_inner += dataset_of(j, &j->columns[i])->n_pages - 1;
+    }
+    return 2 * n_odd > n_inner;
+}
+
+static uint64_t end_of(const judge *j, const walker *w) {
+    return w->at + d7__page_items(dataset_of(j, w), w->page);
+}
+
+/* Where the next page of any column ends; *ret_all: there all do that go on. UINT64_MAX: no page is left. */
+static uint64_t next_end(const judge *j, bool *ret_all) {
+    uint64_t end = UINT64_MAX;
+    *ret_all = true;
+    for (size_t i = 0; i < j->n; i++) {
+        const walker *w = &j->columns[i];
+        if (w->page >= dataset_of(j, w)->n_pages)
+            continue;
+        uint64_t e = end_of(j, w);
+        *ret_all &= end == UINT64_MAX || e == end;
+        end = e < end ? e : end;
+    }
+    return end;
+}
+
+/* All pages that end at `end`: a short one is as it was written when all columns end one there. */
+static int pass(judge *j, uint64_t end, bool all, d7_error *err) {
+    for (size_t i = 0; i < j->n; i++) {
+        walker *w = &j->columns[i];
+        const d7__reader_dataset *d = dataset_of(j, w);
+        if (w->page >= d->n_pages || end_of(j, w) != end)
+            continue;
+        bool odd = is_odd(d, w->page), early = all && d7__page_items(d, w->page) < d->items_per_page;
+        int rc = odd && !early ? condemn(j, w->dataset_id, w->page, err) : 0;
+        if (rc != 0)
+            return rc;
+        j->uneven |= odd && early;
+        w->at = odd && !early ? w->at + d->items_per_page : end;
+        w->page++;
+    }
+    return 0;
+}
+
+static int judge_group(judge *j, d7_group group, d7_error *err) {
+    bool all;
+    int rc = 0;
+    collect_group(j, group);
+    if (j->n < 2 || j->n > COLUMNS_MAX)
+        return 0;
+    j->judged = true;
+    if (counts_agree(j) || mostly_odd(j)) {
+        for (size_t i = 0; i < j->n; i++)
+            j->uneven |= count_odd(dataset_of(j, &j->columns[i])) > 0;
+        return 0;
+    }
+    for (uint64_t end; rc == 0 && (end = next_end(j, &all)) != UINT64_MAX;)
+        rc = pass(j, end, all, err);
+    return rc;
+}
+
+/* ---- datasets that are in no group ---- */
+
+static int judge_single(judge *j, uint32_t ds, d7_error *err) {
+    const d7__reader_dataset *d = &j->r->datasets[ds];
+    bool few = 2 * count_odd(d) <= d->n_pages - 1;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < d->n_pages; i++)
+        if (is_odd(d, i) && (few || d7__page_items(d, i) > d->items_per_page))
+            rc = condemn(j, ds, i, err);
+    return rc;
+}
+
+/* ---- all ---- */
+
+/* Puts what was condemned back to its place. */
+static void settle_counts(d7_reader *r, uint32_t ds) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    uint64_t at = 0;
+    bool regular = true;
+    for (size_t i = 0; i < d->n_pages; i++) {
+        bool condemned = d7__page_is_condemned(d, i);
+        uint64_t n = !condemned ? d7__page_items(d, i) : i + 1 < d->n_pages ? d->items_per_page : 0;
+        d->first_items[i] = at;
+        at += n;
+        d->last_items = (size_t)n;
+        regular &= i + 1 == d->n_pages ? n <= d->items_per_page : n == d->items_per_page;
+    }
+    d->first_items[d->n_pages] = at;
+    if (!regular)
+        return;
+    d7__release(&r->alloc, d->first_items);
+    d->first_items = NULL;
+    d->cap_counts = 0;
+}
+
+static bool is_single(const d7_reader *r, uint32_t ds) {
+    return d7_group_of(r->header.datasets[ds].name) == D7_GROUP_NONE;
+}
+
+int d7__judge_lengths(d7_reader *r, d7_error *err) {
+    judge j = {.r = r};
+    bool any = false;
+    for (uint32_t ds = 0; ds < r->header.n_datasets; ds++)
+        any |= r->datasets[ds].first_items != NULL;
+    if (!any || r->framing.unframed)
+        return 0;
+    int rc = judge_group(&j, D7_GROUP_PHOTONS, err);
+    if (rc == 0)
+        rc = judge_group(&j, D7_GROUP_TAGS, err);
+    for (uint32_t ds = 0; rc == 0 && j.judged && !j.uneven && ds < r->header.n_datasets; ds++)
+        if (r->datasets[ds].first_items && is_single(r, ds))
+            rc = judge_single(&j, ds, err);
+    for (uint32_t ds = 0; rc == 0 && ds < r->header.n_datasets; ds++)
+        if (r->datasets[ds].first_items && r->datasets[ds].damaged)
+            settle_counts(r, ds);
+    return rc;
+}

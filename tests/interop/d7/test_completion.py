@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+import d7ref
 import require
 
 SOURCE = os.environ["PHOTOND_SOURCE"]
@@ -43,6 +44,13 @@ def main():
                                stdout=subprocess.PIPE, check=True).stdout.decode()
         offered = complete(folder, "d7 cat run.photons ")
         assert len(offered) >= 10 and all(n in names for n in offered), offered
+        w = d7ref.Writer([("/$(touch pwned)`touch pwned`", 5), ("/a b", 5), ("/a\nb", 5)])
+        with open(os.path.join(folder, "bad.photons"), "wb") as f:
+            f.write(w.close())
+        assert complete(folder, "d7 cat bad.photons /a") == {"/a\\", "b"}, "a name with a space, quoted"
+        complete(folder, "d7 cat bad.photons ")
+        complete(folder, "d7 copy bad.photons out --dataset /")
+        assert not os.path.exists(os.path.join(folder, "pwned")), "a name of a dataset was run"
         for c in commands():
             assert "--help" in complete(folder, "d7 %s --" % c), c
 

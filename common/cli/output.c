@@ -1,12 +1,14 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 static size_t format_float(char *text, size_t cap, double value, int digits_low, int digits_high,
@@ -135,10 +137,64 @@ int cli_write_json_string(FILE *out, const char *text) {
     return cli_write_json_text(out, text, strlen(text));
 }
 
+void cli_write_printable(FILE *out, const char *text, size_t bytes) {
+    char piece[512];
+    size_t used = 0;
+    for (size_t at = 0, taken; at < bytes; at += taken) {
+        if (used + COMMON_PRINTABLE_MAX > sizeof piece) {
+            fwrite(piece, 1, used, out);
+            used = 0;
+        }
+        used += common_printable_next(text + at, bytes - at, piece + used, &taken);
+    }
+    fwrite(piece, 1, used, out);
+}
+
+void cli_vprint_line(FILE *out, const char *format, va_list args) {
+    char *text;
+    int n = vasprintf(&text, format, args);
+    if (n < 0) {
+        fputs("out of memory\n", out);
+        return;
+    }
+    cli_write_printable(out, text, (size_t)n);
+    fputc('\n', out);
+    free(text);
+}
+
+void cli_print_line(FILE *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    cli_vprint_line(out, format, args);
+    va_end(args);
+}
+
+void cli_begin(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_PATH) < 0)
+            return;
+}
+
+/* Why standard output could not be written, the first time; 0: it could, or nobody looked in time. */
+static int stdout_errno;
+
+int cli_stdout_failed(void) {
+    if (stdout_errno == 0)
+        stdout_errno = errno;
+    return CLI_USAGE;
+}
+
+int cli_flush_stdout(void) {
+    if (fflush(stdout) != 0)
+        return cli_stdout_failed();
+    return ferror(stdout) ? CLI_USAGE : 0;
+}
+
 int cli_finish(const char *program, int code) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (cli_flush_stdout() == 0)
         return code;
-    if (errno != EPIPE)
-        fprintf(stderr, "%s: standard output could not be written whole: %s\n", program, strerror(errno));
+    if (stdout_errno != EPIPE)
+        cli_print_line(stderr, "%s: standard output could not be written whole%s%s", program,
+                       stdout_errno ? ": " : "", stdout_errno ? strerror(stdout_errno) : "");
     return CLI_USAGE;
 }

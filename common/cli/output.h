@@ -2,6 +2,7 @@
 #ifndef COMMON_CLI_OUTPUT_H
 #define COMMON_CLI_OUTPUT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,8 +28,26 @@ int cli_write_json_string(FILE *out, const char *text);
 /* The same for `bytes` bytes, which may hold a NUL. */
 int cli_write_json_text(FILE *out, const char *text, size_t bytes);
 
-/* Flushes standard output; a failure (full disk, closed pipe) is reported as "PROGRAM: ..." on standard
- * error. Returns `code`, or CLI_USAGE when the output could not be written whole. */
+/* Text from outside as base/printable.h shows it, so that it cannot end a line or steer a terminal. */
+void cli_write_printable(FILE *out, const char *text, size_t bytes);
+
+/* One line, with its end added: whatever the arguments hold, it stays one and is printable. */
+void cli_print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_vprint_line(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* First thing in main(): a standard stream that is closed gets a place holder that can be neither read nor written, so that no
+ * file gets its number, and what is printed. */
+void cli_begin(void);
+
+/* To be called right after a write to standard output has failed: keeps errno as the reason, for cli_finish() to say. Nothing
+ * else has to be said then. Returns CLI_USAGE, for the caller to return. */
+int cli_stdout_failed(void);
+
+/* Flushes standard output. Returns 0, or CLI_USAGE with the reason kept, when not all of it could be written. */
+int cli_flush_stdout(void);
+
+/* Flushes standard output; that it could not be written whole (full disk, closed pipe), now or earlier, is reported as
+ * "PROGRAM: ..." on standard error, once and with the first reason. Returns `code`, or CLI_USAGE in that case. */
 int cli_finish(const char *program, int code);
 
 #endif

@@ -127,7 +127,7 @@ static int walk(cat_job *job, bool write, uint64_t *ret_readable) {
         if (code != 0)
             return code;
         if (write && write_values(job, job->values, n) != 0)
-            return CLI_USAGE;
+            return cli_stdout_failed();
         readable += n;
         at = end;
         cli_progress_update(job->bar, at - job->from);
@@ -149,8 +149,9 @@ static int write_head(cat_job *job, const char *name) {
     int code = walk(job, false, &n);
     if (code != 0)
         return code;
-    return cli_npy_header(stdout, kind_of(job->type), d7_type_size(job->type), &n, 1, false) == 0 ? 0
-                                                                                                  : CLI_USAGE;
+    return cli_npy_header(stdout, kind_of(job->type), d7_type_size(job->type), &n, 1, false) == 0
+               ? 0
+               : cli_stdout_failed();
 }
 
 /* Problems of this dataset, and of the file as a whole: also that it ends early, whichever dataset's page was cut. */
@@ -173,7 +174,7 @@ static int cat_dataset(cat_job *job, const char *path, const char *name) {
     job->values = malloc(PIECE_ITEMS * sizeof(uint64_t));
     if (!job->values)
         return command_fail(job->self, "out of memory");
-    cli_progress_start(&bar, name, " items", job->end - job->from);
+    cli_progress_start(&bar, "reading", " items", job->end - job->from);
     bar.terminal = bar.terminal && !(job->format <= FORMAT_CSV && isatty(fileno(stdout)));
     job->bar = &bar;
     int code = write_head(job, name);

@@ -31,7 +31,7 @@ typedef bool take_option(void *ctx, int option, const char *argument);
 int command_options(const command *self, int argc, char **argv, const struct option *options,
                     take_option *take, void *ctx, int n_arguments);
 
-/* "d7 NAME: ..." on standard error; returns CLI_USAGE. */
+/* "d7 NAME: ..." on standard error, the message as result_message() has it; returns CLI_USAGE. */
 int command_fail(const command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Opens the file that the command reads, which no result may then replace (result_source()). `unframed`: also one whose blocks
@@ -45,6 +45,9 @@ int command_progress(void *bar, uint64_t done, uint64_t total);
 
 /* A whole non-negative number. Returns false for anything else. */
 bool parse_count(const char *text, uint64_t *ret);
+
+/* The name of a dataset as a table shows it. */
+void print_name(FILE *out, const d7_dataset_info *info);
 
 /* One problem on one line: class, code, place, dataset, items, reason. `names` maps dataset ids (may be
  * NULL). */

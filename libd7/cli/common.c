@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -12,12 +13,16 @@
 enum { OPTION_HELP = 'h' };
 
 int command_fail(const command *self, const char *format, ...) {
+    char *text, *message = NULL;
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "d7 %s: ", self->name);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, args) >= 0) {
+        message = result_message(text);
+        free(text);
+    }
     va_end(args);
+    fprintf(stderr, "d7 %s: %s\n", self->name, message ? message : "out of memory");
+    free(message);
     return CLI_USAGE;
 }
 
@@ -91,25 +96,30 @@ bool parse_count(const char *text, uint64_t *ret) {
     return true;
 }
 
-static const char *dataset_name(const d7_reader *names, uint32_t dataset_id) {
-    d7_dataset_info info;
-    return names && d7_reader_dataset(names, dataset_id, &info) == 0 ? info.name : NULL;
+void print_name(FILE *out, const d7_dataset_info *info) {
+    cli_write_printable(out, info->name, info->name_bytes);
+}
+
+static bool find_dataset(const d7_reader *names, uint32_t dataset_id, d7_dataset_info *ret_info) {
+    return names && d7_reader_dataset(names, dataset_id, ret_info) == 0;
 }
 
 void print_problem(FILE *out, const char *file, const d7_problem *p, const d7_reader *names) {
-    fprintf(out, "%s: %s: %s", file, d7_severity_name(p->severity), d7_problem_name(p->code));
+    cli_write_printable(out, file, strlen(file));
+    fprintf(out, ": %s: %s", d7_severity_name(p->severity), d7_problem_name(p->code));
     if (p->offset != D7_NO_OFFSET)
         fprintf(out, " at byte %" PRIu64, p->offset);
     if (p->dataset_id != D7_NO_DATASET) {
-        const char *name = dataset_name(names, p->dataset_id);
-        if (name)
-            fprintf(out, ", dataset %s", name);
+        d7_dataset_info info;
+        fputs(", dataset ", out);
+        if (find_dataset(names, p->dataset_id, &info))
+            print_name(out, &info);
         else
-            fprintf(out, ", dataset %" PRIu32, p->dataset_id);
+            fprintf(out, "%" PRIu32, p->dataset_id);
     }
     if (p->n_items)
         fprintf(out, ", items %" PRIu64 " to %" PRIu64, p->first_item, p->first_item + p->n_items - 1);
-    fprintf(out, ": %s\n", p->text);
+    cli_print_line(out, ": %s", p->text);
 }
 
 void print_problem_json(FILE *out, const d7_problem *p, const d7_reader *names) {
@@ -120,9 +130,9 @@ void print_problem_json(FILE *out, const d7_problem *p, const d7_reader *names) 
     else
         fprintf(out, "%" PRIu64, p->offset);
     fputs(", \"dataset\": ", out);
-    const char *name = dataset_name(names, p->dataset_id);
-    if (name)
-        cli_write_json_string(out, name);
+    d7_dataset_info info;
+    if (find_dataset(names, p->dataset_id, &info))
+        cli_write_json_text(out, info.name, info.name_bytes);
     else
         fputs("null", out);
     fprintf(out, ", \"first_item\": %" PRIu64 ", \"items\": %" PRIu64 ", \"text\": ", p->first_item,

@@ -105,8 +105,9 @@ static int select_datasets(copy_job *job) {
         some |= job->wanted[i];
         job->all &= job->wanted[i];
     }
-    return code == 0 && !some ? command_fail(job->o->self, "%s: no dataset is left to copy", job->path)
-                              : code;
+    return code == 0 && !some && job->in.n_datasets
+               ? command_fail(job->o->self, "%s: no dataset is left to copy", job->path)
+               : code;
 }
 
 static bool wants(const copy_job *job, column_set set) {
@@ -234,6 +235,11 @@ static void set_part(copy_job *job) {
 }
 
 static int copy_items(copy_job *job) {
+    if (job->in.n_datasets == 0)
+        return command_fail(
+            job->o->self,
+            "%s: holds no datasets, and is not a closed file without damage, which is copied as it is",
+            job->path);
     int code = input_judge(&job->in, job->wanted, job->cut.to[SET_PHOTONS] == UINT64_MAX);
     if (code == 0)
         code = plan_begin(&job->plan, &job->in, job->wanted);

@@ -75,9 +75,9 @@ static int count_channels(decay *d) {
     d->channels_a_bin = 1u << shift;
     d->width_ps = view_number(v, "/photons/TacChannel") * d->channels_a_bin;
     if (isnan(d->width_ps))
-        fprintf(stderr,
-                "d7 decay: %s: attribute /photons/TacChannel is missing or not usable: times are not known\n",
-                v->path);
+        command_fail(v->self,
+                     "%s: attribute /photons/TacChannel is missing or not usable: times are not known",
+                     v->path);
     bins_rule rule = {.columns = 1, .types = {info.type}, .bits = bits, .shift = shift};
     return count_rows(d, &id, &rule);
 }
@@ -269,9 +269,9 @@ static int write_picture(decay *d) {
 static void say_outside(const decay *d) {
     uint64_t outside = bins_outside(d->bins);
     if (outside)
-        fprintf(stderr, "d7 decay: %s: %" PRIu64 " of %" PRIu64 " photons are outside: %s\n", d->v.path,
-                outside, outside + bins_inside(d->bins),
-                d->channels_a_bin ? "micro times beyond TacBits" : "differences far from the others");
+        command_fail(d->v.self, "%s: %" PRIu64 " of %" PRIu64 " photons are outside: %s", d->v.path, outside,
+                     outside + bins_inside(d->bins),
+                     d->channels_a_bin ? "micro times beyond TacBits" : "differences far from the others");
 }
 
 static int decay_make(decay *d, const char *path) {

@@ -17,6 +17,7 @@ enum {
     OPTION_DATASET,
     OPTION_COMPRESS,
     OPTION_OVERWRITE,
+    OPTION_UNFRAMED,
     TRIES = 5
 };
 
@@ -43,7 +44,7 @@ typedef struct export_options {
     const char **names; /* [n_names] */
     size_t n_names;
     int level;
-    bool overwrite;
+    bool overwrite, unframed;
 } export_options;
 
 static const export_format *find_format(const char *name, const char *output) {
@@ -76,6 +77,9 @@ static bool export_option(void *ctx, int option, const char *argument) {
         return true;
     case OPTION_OVERWRITE:
         o->overwrite = true;
+        return true;
+    case OPTION_UNFRAMED:
+        o->unframed = true;
         return true;
     case OPTION_FROM:
         return range_option(o->self, "--from", argument, &o->from);
@@ -140,9 +144,9 @@ static int add_needed(export_options *o, const d7_reader *r) {
     return 0;
 }
 
-static int open_file(export_job *job) {
+static int open_file(export_job *job, bool unframed) {
     job->pool = cli_pool_new(0);
-    return command_open(job->self, job->path, false, job->pool, &job->reader);
+    return command_open(job->self, job->path, unframed, job->pool, &job->reader);
 }
 
 static int plan(export_job *job, const export_options *o) {
@@ -187,9 +191,10 @@ static void say_ragged(const export_job *job, const export_set *set) {
         }
     }
     if (shortest < longest && job->range.to >= shortest)
-        fprintf(stderr,
-                "%s: items %" PRIu64 " to %" PRIu64 " of %s have none beside them in %s and were left out\n",
-                job->path, shortest, longest - 1, long_name, short_name);
+        command_fail(job->self,
+                     "%s: items %" PRIu64 " to %" PRIu64
+                     " of %s have none beside them in %s and were left out",
+                     job->path, shortest, longest - 1, long_name, short_name);
 }
 
 static int judge(const export_job *job) {
@@ -205,8 +210,9 @@ static int judge(const export_job *job) {
         say_ragged(job, &job->sets[s]);
     for (size_t s = 0; s < job->n_sets; s++)
         if (job->sets[s].left_out) {
-            fprintf(stderr, "%s: %" PRIu64 " items of %s%s were left out\n", job->path, job->sets[s].left_out,
-                    job->sets[s].columns[0].name, job->sets[s].n > 1 ? " and the columns beside it" : "");
+            command_fail(job->self, "%s: %" PRIu64 " items of %s%s were left out", job->path,
+                         job->sets[s].left_out, job->sets[s].columns[0].name,
+                         job->sets[s].n > 1 ? " and the columns beside it" : "");
             code = CLI_PROBLEMS;
         }
     return code;
@@ -253,6 +259,7 @@ static int export_run(const command *self, int argc, char **argv) {
                                             {"dataset", required_argument, NULL, OPTION_DATASET},
                                             {"compress", required_argument, NULL, OPTION_COMPRESS},
                                             {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
+                                            {"unframed", no_argument, NULL, OPTION_UNFRAMED},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     export_options o = {.self = self};
@@ -262,7 +269,7 @@ static int export_run(const command *self, int argc, char **argv) {
         job.path = argv[optind];
         code = check_options(&o);
         if (code == 0)
-            code = open_file(&job);
+            code = open_file(&job, o.unframed);
         if (code == 0)
             code = add_needed(&o, job.reader);
         if (code == 0)
@@ -283,7 +290,7 @@ const command command_export = {
     .help =
         "usage: d7 export FILE -o OUT [--format npz|csv|photon-hdf5] [--from A] [--to B] [--dataset "
         "NAME]...\n"
-        "                 [--compress LEVEL] [--overwrite]\n\n"
+        "                 [--compress LEVEL] [--overwrite] [--unframed]\n\n"
         "Writes datasets and attributes for other programs. What a damaged page of one column held is left "
         "out "
         "of the\n"
@@ -294,6 +301,7 @@ const command command_export = {
         "  --dataset NAME    only this dataset; may be repeated\n"
         "  --compress LEVEL  of npz and photon-hdf5, from 1, fast, to 9, small; default 0: not at all\n"
         "  --overwrite       replace OUT if it is there\n"
+        "  --unframed        also read a file whose blocks have no begin and end bits\n"
         "  --help            this text\n\n"
         "Exit status: 0 good, 1 the data has problems (what can be read was exported), 2 usage, or nothing "
         "could\n"

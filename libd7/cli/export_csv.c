@@ -18,7 +18,9 @@ typedef struct csv_job {
 } csv_job;
 
 static int csv_failed(const csv_job *c, int error) {
-    return command_fail(c->job->self, "%s: cannot be written: %s", c->job->final, strerror(error));
+    return c->out == stdout
+               ? cli_stdout_failed()
+               : command_fail(c->job->self, "%s: cannot be written: %s", c->job->final, strerror(error));
 }
 
 /* The photons, else the tags, else the only dataset; what else is asked for needs a file of its own. */
@@ -100,6 +102,8 @@ static int csv_write(csv_job *c) {
     int code = export_stream(c->job, c->set, csv_take, c);
     if (code == 0)
         put_head(c);
+    if (code == 0 && c->out == stdout)
+        code = cli_flush_stdout();
     if (code == EXPORT_AGAIN && c->out == stdout && c->begun)
         code = command_fail(
             c->job->self, "%s: pages hold another number of items than they should; export to a file instead",

@@ -59,11 +59,11 @@ static int choose_columns(photon_job *p) {
     p->micro = find_role(p, D7_ROLE_MICRO_TIME);
     p->micro_s = photon_number(p, "/photons/TacChannel") * 1e-12;
     if (p->micro && (p->micro->type >= D7_FLOAT || !(p->micro_s > 0))) {
-        fprintf(stderr,
-                "d7 export: %s: what a channel of /photons/dt is worth (/photons/TacChannel) is not known: "
-                "it goes to "
-                "/user/d7\n",
-                p->job->path);
+        command_fail(
+            p->job->self,
+            "%s: what a channel of /photons/dt is worth (/photons/TacChannel) is not known: it goes to "
+            "/user/d7",
+            p->job->path);
         p->micro = NULL;
     }
     for (size_t i = 0; i < p->main->n; i++) {

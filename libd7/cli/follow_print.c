@@ -39,7 +39,7 @@ void follow_tell(const follow *f, const char *name, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (!f->o->json) {
-        fprintf(stderr, "d7 %s: %s\n", f->o->self->name, text);
+        command_fail(f->o->self, "%s", text);
         return;
     }
     json_begin(f, name);
@@ -47,12 +47,6 @@ void follow_tell(const follow *f, const char *name, const char *format, ...) {
     cli_write_json_string(stdout, text);
     printf("}\n");
     fflush(stdout);
-}
-
-static int flushed(const follow *f) {
-    return fflush(stdout) == 0 && !ferror(stdout)
-               ? 0
-               : command_fail(f->o->self, "standard output cannot be written");
 }
 
 /* ---- items ---- */
@@ -123,7 +117,7 @@ static int print_rows(follow *f, d7_columns *columns, uint64_t to) {
         else
             put_lines(f, &chunk);
         f->at = chunk.first_item + chunk.n;
-        if (flushed(f) != 0)
+        if (cli_flush_stdout() != 0)
             return CLI_USAGE;
     }
     /* A file that is cut while it is read is found so by the next refresh. */
@@ -204,7 +198,9 @@ static void put_others(const follow *f, bool grouped) {
             printf(", ...");
             return;
         }
-        printf(", %s %" PRIu64, info.name, info.items);
+        printf(", ");
+        print_name(stdout, &info);
+        printf(" %" PRIu64, info.items);
     }
 }
 
@@ -213,7 +209,9 @@ static void put_summary_text(const follow *f, const char *time, const char *unit
     char bytes[16], speed[16];
     cli_format_count(bytes, sizeof bytes, (double)d7_reader_file_bytes(f->reader));
     cli_format_count(speed, sizeof speed, rate);
-    printf("%s %s: %" PRIu64 " %s, %s%s/s", time, f->path, items, unit, speed, unit);
+    printf("%s ", time);
+    cli_write_printable(stdout, f->path, strlen(f->path));
+    printf(": %" PRIu64 " %s, %s%s/s", items, unit, speed, unit);
     put_others(f, strcmp(unit, "items") != 0);
     printf(", %sB, %s\n", bytes,
            d7_reader_state(f->reader) == D7_STATE_CLOSED ? "closed"
@@ -240,7 +238,7 @@ static int print_summary(follow *f) {
     f->told_ns = now;
     f->told_items = items;
     f->told_bytes = bytes;
-    return flushed(f);
+    return cli_flush_stdout();
 }
 
 int follow_print(follow *f) {

@@ -245,10 +245,10 @@ static int write_picture(image *im) {
 
 static void say_outside(const image *im) {
     if (bins_outside(im->bins))
-        fprintf(stderr,
-                "d7 image: %s: %" PRIu64 " of %" PRIu64
-                " photons are outside: positions of %u bits were expected\n",
-                im->v.path, bins_outside(im->bins), bins_outside(im->bins) + bins_inside(im->bins), im->bits);
+        command_fail(im->v.self,
+                     "%s: %" PRIu64 " of %" PRIu64 " photons are outside: positions of %u bits were expected",
+                     im->v.path, bins_outside(im->bins), bins_outside(im->bins) + bins_inside(im->bins),
+                     im->bits);
 }
 
 static int image_make(image *im, const char *path) {

@@ -96,9 +96,9 @@ static int read_header(import_job *job, double sync_rate_hz) {
 static void __attribute__((format(printf, 2, 3))) import_problem(import_job *job, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "%s: ", job->path);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    cli_write_printable(stderr, job->path, strlen(job->path));
+    fputs(": ", stderr);
+    cli_vprint_line(stderr, format, args);
     va_end(args);
     job->problems = true;
 }
@@ -199,9 +199,9 @@ static int import_records(import_job *job) {
 
 static void print_summary(const import_job *job, const char *output) {
     const ptu_decoder *d = &job->decoder;
-    printf("%s: %s, %" PRIu64 " photons and %" PRIu64 " markers in %.6g s\n", output,
-           job->header.format->name, d->photons, d->markers,
-           (double)job->last_time * job->header.global_resolution_s);
+    cli_print_line(stdout, "%s: %s, %" PRIu64 " photons and %" PRIu64 " markers in %.6g s", output,
+                   job->header.format->name, d->photons, d->markers,
+                   (double)job->last_time * job->header.global_resolution_s);
 }
 
 static int import_to(import_job *job, const import_options *o) {

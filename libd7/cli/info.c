@@ -106,18 +106,18 @@ static void print_json(const char *path, const d7_reader *r, bool checked) {
 
 /* ---- text ---- */
 
-/* Text of several lines, or bytes that are no text, would spoil the table. */
+/* At most n of the text's bytes, which are more, and no half character. */
+static size_t text_cut(const char *text, size_t n) {
+    size_t at = n;
+    while (at > 0 && n - at < 3 && ((unsigned char)text[at] & 0xC0) == 0x80)
+        at--;
+    return ((unsigned char)text[at] & 0xC0) == 0x80 ? n : at;
+}
+
+/* Long text would spoil the table. */
 static void print_plain(const char *text, size_t bytes) {
     enum { SHOWN = 200 };
-    for (size_t i = 0; i < bytes && i < SHOWN; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '\n')
-            printf("\\n");
-        else if (c < 0x20 || c == 0x7F)
-            printf("\\x%02x", c);
-        else
-            putchar(c);
-    }
+    cli_write_printable(stdout, text, bytes < SHOWN ? bytes : text_cut(text, SHOWN));
     if (bytes > SHOWN)
         printf("... (%zu bytes)", bytes);
 }
@@ -127,18 +127,21 @@ static void print_text(const char *path, const d7_reader *r, bool checked) {
     char size[16];
     d7_reader_version(r, version);
     cli_format_count(size, sizeof size, (double)d7_reader_file_bytes(r));
-    printf("%s: %s%s%s, %sB, D7 %" PRIu32 ".%" PRIu32 ".%" PRIu32 ", pages: %" PRIu64 " of %" PRIu32
-           " bytes, an island every %" PRIu32 " blocks\n",
-           path, d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open",
-           d7_reader_held(r) ? " (being written)" : "", d7_reader_unframed(r) ? ", unframed" : "", size,
-           version[0], version[1], version[2], d7_reader_pages(r), d7_reader_bytes_per_page(r),
-           d7_reader_index_step(r));
+    cli_print_line(stdout,
+                   "%s: %s%s%s, %sB, D7 %" PRIu32 ".%" PRIu32 ".%" PRIu32 ", pages: %" PRIu64 " of %" PRIu32
+                   " bytes, an island every %" PRIu32 " blocks",
+                   path, d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open",
+                   d7_reader_held(r) ? " (being written)" : "", d7_reader_unframed(r) ? ", unframed" : "",
+                   size, version[0], version[1], version[2], d7_reader_pages(r), d7_reader_bytes_per_page(r),
+                   d7_reader_index_step(r));
     printf("\n  %-7s %16s %10s  %s\n", "type", "items", "pages", "dataset");
     for (size_t i = 0; i < d7_reader_n_datasets(r); i++) {
         d7_dataset_info d;
-        if (d7_reader_dataset(r, (uint32_t)i, &d) == 0)
-            printf("  %-7s %16" PRIu64 " %10" PRIu64 "  %s\n", d7_type_name(d.type), d.items, d.pages,
-                   d.name);
+        if (d7_reader_dataset(r, (uint32_t)i, &d) != 0)
+            break;
+        printf("  %-7s %16" PRIu64 " %10" PRIu64 "  ", d7_type_name(d.type), d.items, d.pages);
+        print_name(stdout, &d);
+        printf("\n");
     }
     if (d7_reader_n_attributes(r))
         printf("\n");

@@ -32,6 +32,7 @@ static const command *find_command(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    cli_begin();
     /* A limit on the size of files is an error of the write, and what was begun is taken away. */
     signal(SIGXFSZ, SIG_IGN);
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
     const command *c = argc >= 2 ? find_command(argv[1]) : NULL;
     if (!c) {
         if (argc >= 2)
-            fprintf(stderr, "d7: there is no command \"%s\"\n", argv[1]);
+            cli_print_line(stderr, "d7: there is no command \"%s\"", argv[1]);
         print_help(stderr);
         return CLI_USAGE;
     }

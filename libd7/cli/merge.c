@@ -189,6 +189,8 @@ static int take_head(merge_job *job) {
     job->ranges = calloc(job->n + 1, sizeof *job->ranges);
     if (!job->datasets || !job->ids || !job->ranges)
         return no_memory(job);
+    if (job->n == 0)
+        return command_fail(job->o->self, "%s: holds no datasets: nothing to merge", job->head.path);
     d7_dataset_info info;
     for (uint32_t i = 0; i < job->n && d7_reader_dataset(job->head.reader, i, &info) == 0; i++)
         job->datasets[i] = (d7_dataset){.name = info.name, .type = info.type};

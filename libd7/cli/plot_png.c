@@ -3,6 +3,7 @@
 
 #ifdef D7_WITH_PNG
 
+#include <errno.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -58,12 +59,14 @@ const char *plot_write_png(const plot_canvas *canvas, const plot_note *notes, si
         return "out of memory";
     }
     if (setjmp(png_jmpbuf(png)) != 0) {
+        int error = errno;
         png_destroy_write_struct(&png, &info);
-        return reason;
+        errno = error;
+        return ferror(out) ? strerror(error) : reason;
     }
     put_picture(png, info, canvas, notes, n, out);
     png_destroy_write_struct(&png, &info);
-    return fflush(out) == 0 ? NULL : "it cannot be written out";
+    return fflush(out) == 0 ? NULL : strerror(errno);
 }
 
 #else

@@ -189,15 +189,15 @@ static int write_picture(rate *r) {
 
 static void say_oddities(const rate *r) {
     if (r->unplaced)
-        fprintf(stderr, "d7 rate: %s: %" PRIu64 " %s have no place in time: %s\n", r->v.path, r->unplaced,
-                r->v.tags ? "tags" : "photons",
-                d7_reader_state(r->v.reader) == D7_STATE_OPEN
-                    ? "their time is not known yet, or cannot be read"
-                    : "their time cannot be read, or is before the start");
+        command_fail(r->v.self, "%s: %" PRIu64 " %s have no place in time: %s", r->v.path, r->unplaced,
+                     r->v.tags ? "tags" : "photons",
+                     d7_reader_state(r->v.reader) == D7_STATE_OPEN
+                         ? "their time is not known yet, or cannot be read"
+                         : "their time cannot be read, or is before the start");
     if (r->odd)
-        fprintf(stderr,
-                "d7 rate: %s: the index of milliseconds falls: it is wrong somewhere; d7 verify shows more\n",
-                r->v.path);
+        command_fail(r->v.self,
+                     "%s: the index of milliseconds falls: it is wrong somewhere; d7 verify shows more",
+                     r->v.path);
 }
 
 static int rate_make(rate *r, const char *path) {

@@ -93,8 +93,9 @@ static void print_datasets(const d7_repair_report *report) {
     printf("  %-16s %-7s %14s %12s %12s\n", "dataset", "type", "kept", "lost", "left out");
     for (size_t i = 0; i < report->n_datasets; i++) {
         const d7_repair_dataset *d = &report->datasets[i];
-        printf("  %-16s %-7s %14" PRIu64 " %12" PRIu64 " %12" PRIu64 "%s\n", d->name, d7_type_name(d->type),
-               d->kept, d->lost, d->left_out, d->more_lost ? "  and an unknown number at its end" : "");
+        cli_print_line(stdout, "  %-16s %-7s %14" PRIu64 " %12" PRIu64 " %12" PRIu64 "%s", d->name,
+                       d7_type_name(d->type), d->kept, d->lost, d->left_out,
+                       d->more_lost ? "  and an unknown number at its end" : "");
         if (d->filled)
             printf("  %-16s %" PRIu64
                    " of the lost entries were filled, so that later milliseconds keep their numbers\n",
@@ -107,10 +108,12 @@ static void print_gaps(const d7_repair_report *report) {
     static const char *const groups[] = {"items", "photons", "tags"};
     for (size_t i = 0; i < report->n_gaps && i < SHOWN; i++) {
         const d7_repair_gap *g = &report->gaps[i];
-        printf("  gap: %" PRIu64 " %s taken out before item %" PRIu64 " (from %" PRIu64
-               " of the damaged file)%s%s\n",
-               g->n_items, groups[g->group], g->item, g->source_item, g->group == D7_GROUP_NONE ? " of " : "",
-               g->group == D7_GROUP_NONE ? report->datasets[g->dataset_id].name : "");
+        cli_print_line(stdout,
+                       "  gap: %" PRIu64 " %s taken out before item %" PRIu64 " (from %" PRIu64
+                       " of the damaged file)%s%s",
+                       g->n_items, groups[g->group], g->item, g->source_item,
+                       g->group == D7_GROUP_NONE ? " of " : "",
+                       g->group == D7_GROUP_NONE ? report->datasets[g->dataset_id].name : "");
     }
     if (report->n_gaps > SHOWN)
         printf("  and %zu more gaps; --json lists all\n", report->n_gaps - SHOWN);
@@ -118,17 +121,18 @@ static void print_gaps(const d7_repair_report *report) {
 
 static void print_text(const char *path, const char *out, const d7_repair_report *report) {
     if (report->outcome == D7_REPAIR_FINE) {
-        printf("%s: fine, nothing to do\n", path);
+        cli_print_line(stdout, "%s: fine, nothing to do", path);
         return;
     }
     if (report->outcome == D7_REPAIR_IN_PLACE) {
-        printf("%s: closed in its place", path);
         if (report->cut_bytes)
-            printf("; %" PRIu64 " bytes of its end are in %s.cut.%" PRIu32, report->cut_bytes, path,
-                   report->cut_number);
-        printf("\n");
+            cli_print_line(stdout,
+                           "%s: closed in its place; %" PRIu64 " bytes of its end are in %s.cut.%" PRIu32,
+                           path, report->cut_bytes, path, report->cut_number);
+        else
+            cli_print_line(stdout, "%s: closed in its place", path);
     } else {
-        printf("%s: repaired as %s\n", path, out);
+        cli_print_line(stdout, "%s: repaired as %s", path, out);
     }
     print_datasets(report);
     print_gaps(report);
@@ -192,17 +196,28 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
 
 /* ---- one file ---- */
 
-/* The file could not be read, or no whole file could be made of it. */
-static int failure_code(int rc) {
+/* Not even its header can be read. */
+static bool is_unreadable(const repair_job *job, const char *path) {
+    d7_reader *r;
+    d7_reader_options options;
+    d7_reader_options_init(&options);
+    options.unframed = job->options.unframed && !job->in_place;
+    int rc = d7_reader_open(&r, path, &options, NULL);
+    if (rc == 0)
+        d7_reader_free(r);
+    return rc != 0;
+}
+
+/* No whole file could be made of it, or it could not be read, or the result not be written. */
+static int failure_code(const repair_job *job, const char *path, int rc) {
     switch (rc) {
+    case D7_ERR_LOCKED:
+    case D7_ERR_STATE:
+        return CLI_PROBLEMS;
     case D7_ERR_CORRUPT:
     case D7_ERR_TRUNCATED:
     case D7_ERR_LIMIT:
-    case D7_ERR_LOCKED:
-    case D7_ERR_STATE:
-    case D7_ERR_NOSPACE:
-    case D7_ERR_CANCELLED:
-        return CLI_PROBLEMS;
+        return is_unreadable(job, path) ? CLI_USAGE : CLI_PROBLEMS;
     default:
         return CLI_USAGE;
     }
@@ -228,17 +243,21 @@ static void note_row(repair_job *job, const char *path, const char *state, uint6
         (row){.path = strdup(path), .state = state, .kept = kept, .lost = lost, .result = result};
 }
 
+/* text: NULL where it was said. */
 static void tell_failure(repair_job *job, const char *path, const char *text, int code) {
-    fflush(stdout);
+    (void)cli_flush_stdout();
     if (text)
         command_fail(job->self, "%s", text);
     if (job->json) {
+        char *reason = text ? result_message(text) : NULL;
         printf("%s{\"file\": ", job->separator);
         cli_write_json_string(stdout, path);
         printf(", \"result\": \"failed\", \"reason\": ");
-        cli_write_json_string(stdout, text ? text : "its result could not be given its name");
+        cli_write_json_string(stdout,
+                              reason ? reason : "its result could not be written, or not be given its name");
         printf("}");
         job->separator = ",\n";
+        free(reason);
     }
     note_row(job, path, "?", 0, 0, "failed");
     note_code(job, code);
@@ -269,9 +288,9 @@ static void repair_in_place(repair_job *job, const char *path) {
     int rc = d7_repair_in_place(path, &job->options, &report, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
-        tell_failure(job, path, err.text, failure_code(rc));
+        tell_failure(job, path, err.text, failure_code(job, path, rc));
     if (rc == D7_ERR_STATE)
-        fputs("d7 repair without --in-place, or with -o, writes one\n", stderr);
+        command_fail(job->self, "without --in-place, or with -o, a new file is written");
     if (rc == 0)
         tell_success(job, path, NULL, &report);
     d7_repair_report_free(&report);
@@ -310,7 +329,8 @@ static void repair_copy(repair_job *job, const char *path, const char *out) {
     int rc = d7_repair(path, result.temporary, &job->options, &report, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
-        tell_failure(job, path, err.text, failure_code(rc));
+        tell_failure(job, path, rc == D7_ERR_CANCELLED ? COMMAND_STOPPED_TEXT : err.text,
+                     failure_code(job, path, rc));
     else
         finish_copy(job, path, &result, &report);
     result_drop(&result);
@@ -374,8 +394,8 @@ static void print_table(repair_job *job) {
     for (size_t i = 0; i < job->n_rows; i++) {
         const row *r = &job->rows[i];
         if (!job->json)
-            printf("%-8s %16" PRIu64 " %14" PRIu64 "  %-18s %s\n", r->state, r->kept, r->lost, r->result,
-                   r->path ? r->path : "?");
+            cli_print_line(stdout, "%-8s %16" PRIu64 " %14" PRIu64 "  %-18s %s", r->state, r->kept, r->lost,
+                           r->result, r->path ? r->path : "?");
         free(r->path);
     }
     free(job->rows);
@@ -394,7 +414,9 @@ static int repair_all(repair_job *job, const char *path) {
         printf("[");
     if (folder)
         repair_folder(job, path);
-    else
+    if (folder && command_stopped && job->code != CLI_USAGE)
+        note_code(job, command_stopped_code(job->self));
+    if (!folder)
         repair_file(job, path);
     if (job->json)
         printf(job->recursive ? "]\n" : "\n");
@@ -452,7 +474,10 @@ const command command_repair = {
         "  --json            one JSON object, or with --recursive an array of them\n"
         "  --help            this text\n\n"
         "Exit status: 0 the result is whole and closed, or the file was fine (what was lost is printed);\n"
-        "1 no whole file could be made, and nothing is left; 2 usage, or the file cannot be read.\n\n"
+        "1 no whole file could be made, and nothing is left; 2 usage, the file cannot be read, its result "
+        "not be "
+        "written, or\n"
+        "the command was stopped.\n\n"
         "Examples:\n"
         "  d7 repair run.photons\n"
         "  d7 repair run.photons -o saved.photons --json | jq '.datasets[] | {name, kept, lost}'\n"

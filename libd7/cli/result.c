@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/output.h"
 
 volatile sig_atomic_t command_stopped;
@@ -20,14 +21,14 @@ static void note_stop(int signal_number) {
 void command_catch_stop(void) {
     struct sigaction action = {.sa_handler = note_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
     struct sigaction now;
-    static const int signals[] = {SIGINT, SIGTERM};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
         if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL && !command_stopped)
             sigaction(signals[i], &action, NULL);
 }
 
 int command_stopped_code(const command *self) {
-    return command_fail(self, "stopped; nothing was left under a final name");
+    return command_fail(self, COMMAND_STOPPED_TEXT);
 }
 
 /* The files that are read, known by where they lie and not by their names. */
@@ -59,14 +60,54 @@ static bool is_source(const struct stat *st) {
     return false;
 }
 
-/* "DIR/.NAME.PID.new": hidden, in the same folder so that it can be renamed. */
+/* "DIR/.NAME.PID.new": hidden, in the same folder so that it can be renamed. Of a name as long as names may be, its
+ * beginning. */
 static char *temporary_name(const char *path) {
+    enum { NAME_BYTES = 200 };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *text;
-    if (asprintf(&text, "%.*s.%s.%ld.new", (int)(name - path), path, name, (long)getpid()) < 0)
+    if (asprintf(&text, "%.*s.%.*s.%ld.new", (int)(name - path), path, NAME_BYTES, name, (long)getpid()) < 0)
         return NULL;
     return text;
 }
+
+/* ---- names in messages ---- */
+
+/* The hidden name of the file that is being made, and the one that messages call it by; NULL: none is. */
+static struct { char *hidden, *shown; } present;
+
+static char *printable(const char *text) {
+    size_t bytes = strlen(text), cap = COMMON_PRINTABLE_MAX * bytes + 1;
+    char *shown = malloc(cap);
+    if (shown)
+        common_printable(shown, cap, text, bytes);
+    return shown;
+}
+
+static void forget_names(void) {
+    free(present.hidden);
+    free(present.shown);
+    present.hidden = present.shown = NULL;
+}
+
+/* Without memory the messages have the hidden name. */
+static void note_names(const result_file *result) {
+    forget_names();
+    present.hidden = printable(result->temporary);
+    present.shown = printable(result->path);
+}
+
+char *result_message(const char *text) {
+    char *message = printable(text), *at, *named;
+    if (!message || !present.hidden || !present.shown || !(at = strstr(message, present.hidden)))
+        return message;
+    int n = asprintf(&named, "%.*s%s%s", (int)(at - message), message, present.shown,
+                     at + strlen(present.hidden));
+    free(message);
+    return n < 0 ? NULL : named;
+}
+
+/* ---- beginning and end ---- */
 
 /* A file that a live writer holds is not replaced: what it records from then on would have no name. */
 static bool is_held(const char *path) {
@@ -84,11 +125,12 @@ static bool is_held(const char *path) {
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
     struct stat st;
     *ret = (result_file){.self = self, .overwrite = overwrite};
+    bool there = stat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode))
+        return command_fail(self, "%s: is %s, which no file replaces", path,
+                            S_ISDIR(st.st_mode) ? "a folder" : "a pipe or a device");
     if (!overwrite && lstat(path, &st) == 0)
         return command_fail(self, "%s: the file exists already; --overwrite replaces it", path);
-    bool there = stat(path, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return command_fail(self, "%s: is a folder", path);
     if (there && is_source(&st))
         return command_fail(self, "%s: is the file that is read; choose another name", path);
     if (there && S_ISREG(st.st_mode) && is_held(path))
@@ -105,6 +147,7 @@ int result_begin(const command *self, const char *path, bool overwrite, result_f
         ret->temporary = NULL;
         return code;
     }
+    note_names(ret);
     command_catch_stop();
     return 0;
 }
@@ -159,6 +202,8 @@ int result_commit(result_file *result) {
 void result_drop(result_file *result) {
     if (result->temporary)
         unlink(result->temporary);
+    if (result->path)
+        forget_names();
     free(result->temporary);
     free(result->path);
     result->temporary = result->path = NULL;

@@ -17,7 +17,7 @@ typedef struct result_file {
 /* Notes a file that is read: no result of this process may replace it, by whatever path. One that is not there is nobody's. */
 void result_source(const char *path);
 
-/* Prepares a result and makes SIGINT and SIGTERM set command_stopped. `temporary` does not exist yet.
+/* Prepares a result and makes SIGINT, SIGTERM and SIGHUP set command_stopped. `temporary` does not exist yet.
  * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, a writer holds it, or it
  * is a source. */
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret);
@@ -29,10 +29,16 @@ int result_commit(result_file *result);
 /* Removes what was written. Allowed after a commit or a failed begin, where it does nothing but release. */
 void result_drop(result_file *result);
 
-/* Set by SIGINT and SIGTERM after the first result_begin() (or command_catch_stop()): answer it with D7_ERR_CANCELLED,
+/* A message as it is shown: printable, and the hidden name of the file that is being made in it replaced by the final one.
+ * NULL: out of memory. To be freed. command_fail() does so by itself. */
+char *result_message(const char *text);
+
+/* Set by SIGINT, SIGTERM and SIGHUP after the first result_begin() (or command_catch_stop()): answer it with D7_ERR_CANCELLED,
  * drop the results and return command_stopped_code(). A second signal ends the process at once. */
 extern volatile sig_atomic_t command_stopped;
 void command_catch_stop(void);
+
+#define COMMAND_STOPPED_TEXT "stopped; nothing was left under a final name"
 
 /* Says that the command was stopped; returns the exit code. */
 int command_stopped_code(const command *self);

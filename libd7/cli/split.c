@@ -186,7 +186,8 @@ static void print_part(const split_job *job) {
         cli_write_json_string(stdout, part->path);
         printf(", \"bytes\": %" PRIu64, part->file_bytes);
     } else {
-        printf("%s: %" PRIu64 " bytes", part->path, part->file_bytes);
+        cli_write_printable(stdout, part->path, strlen(part->path));
+        printf(": %" PRIu64 " bytes", part->file_bytes);
     }
     for (unsigned set = SET_PHOTONS; set < N_SETS; set++) {
         uint64_t all = input_rows(&job->in, (column_set)set), from = part->cut.from[set],
@@ -199,7 +200,7 @@ static void print_part(const split_job *job) {
             printf(", %" PRIu64 " %s from %" PRIu64, to - from, names[set], from);
     }
     fputs(job->o->json ? "}" : "\n", stdout);
-    fflush(stdout);
+    (void)cli_flush_stdout(); /* said at the end; the parts are what counts */
 }
 
 /* A split with a size ends a part where the file is full. */
@@ -290,6 +291,8 @@ static int split_all(split_job *job) {
 static int check_input(const split_job *job) {
     const transfer_input *in = &job->in;
     bool photons = input_has(in, SET_PHOTONS), tags = input_has(in, SET_TAGS);
+    if (in->n_datasets == 0)
+        return command_fail(in->self, "%s: holds no datasets: nothing to split", in->path);
     if (!photons && !tags)
         return command_fail(
             in->self,

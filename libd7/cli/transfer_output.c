@@ -1,14 +1,6 @@
 #include "transfer_output.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* Errors of the library name the temporary file until the writer knows its final name. */
-static int fail_to_create(const transfer_output *out, const d7_error *err) {
-    size_t n = strlen(out->result.temporary);
-    bool named = strncmp(err->text, out->result.temporary, n) == 0;
-    return command_fail(out->self, "%s%s", named ? out->result.path : "", named ? err->text + n : err->text);
-}
 
 static int create(transfer_output *out, const output_options *o) {
     d7_error err;
@@ -26,11 +18,7 @@ static int create(transfer_output *out, const output_options *o) {
     int rc =
         d7_writer_create(&out->writer, out->result.temporary, o->datasets, o->n_datasets, &options, &err);
     free(attributes);
-    if (rc != 0)
-        return fail_to_create(out, &err);
-    return d7_writer_renamed(out->writer, out->result.path, &err) != 0
-               ? command_fail(out->self, "%s", err.text)
-               : 0;
+    return rc != 0 ? command_fail(out->self, "%s", err.text) : 0;
 }
 
 int output_begin(transfer_output *ret, const command *self, const output_options *options) {

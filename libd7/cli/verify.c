@@ -1,6 +1,7 @@
 /* d7 verify: a file against the rules of the format. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -56,7 +57,8 @@ static void print_summary_json(const d7_verify_summary *s, bool good) {
 static void print_summary_text(const verify_job *job, const d7_verify_summary *s) {
     bool notes = s->data_notes || s->style_notes;
     const char *verdict = s->damages ? "damaged" : notes ? "no damage, but see the notes" : "clean";
-    printf("%s: %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, job->path, verdict, state_name(s),
+    cli_write_printable(stdout, job->path, strlen(job->path));
+    printf(": %s: %s%s, pages: %" PRIu64 ", entries: %" PRIu64, verdict, state_name(s),
            s->held ? " (being written)" : "", s->pages, s->entries);
     if (s->has_checksums)
         printf(", checksums that agree: %" PRIu64, s->checked_entries);

@@ -191,8 +191,8 @@ unsigned view_bits(view *v, const char *key, unsigned low, unsigned high, unsign
     uint64_t value;
     if (text && parse_count(text, &value) && value >= low && value <= high)
         return (unsigned)value;
-    fprintf(stderr, "d7 %s: %s: attribute %s is %s; %u is assumed\n", v->self->name, v->path, key,
-            text ? "not usable" : "missing", otherwise);
+    command_fail(v->self, "%s: attribute %s is %s; %u is assumed", v->path, key,
+                 text ? "not usable" : "missing", otherwise);
     return otherwise;
 }
 
@@ -260,7 +260,8 @@ int view_open_stream(view *v) {
 }
 
 static int write_failed(view *v, const char *reason) {
-    return command_fail(v->self, "%s: writing failed: %s", v->output, reason);
+    return v->out == stdout ? cli_stdout_failed()
+                            : command_fail(v->self, "%s: writing failed: %s", v->output, reason);
 }
 
 int view_flush(view *v) {
@@ -333,8 +334,8 @@ static int say_problems(const view *v) {
         }
     if (v->skipped == 0)
         return code;
-    fprintf(stderr, "d7 %s: %s: %" PRIu64 " items were left out, which damaged pages held\n", v->self->name,
-            v->path, v->skipped);
+    command_fail(v->self, "%s: %" PRIu64 " items were left out, which damaged pages held", v->path,
+                 v->skipped);
     return CLI_PROBLEMS;
 }
 

@@ -4,21 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 int d7__fail(d7_error *err, int code, int os_errno, uint64_t offset, const char *format, ...) {
     if (!err)
         return code;
     err->code = code;
     err->os_errno = os_errno;
     err->offset = offset;
+    char text[sizeof err->text];
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(err->text, sizeof err->text, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (os_errno && n >= 0 && (size_t)n < sizeof err->text) {
+    if (os_errno && n >= 0 && (size_t)n < sizeof text) {
         char reason[128];
-        const char *text = strerror_r(os_errno, reason, sizeof reason);
-        snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", text);
+        snprintf(text + n, sizeof text - (size_t)n, ": %s", strerror_r(os_errno, reason, sizeof reason));
     }
+    common_printable(err->text, sizeof err->text, text, strlen(text));
     return code;
 }
 

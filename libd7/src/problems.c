@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 static const struct {
     const char *name;
     d7_severity severity;
@@ -64,10 +66,12 @@ void d7__problems_drop(d7__problems *p, d7_problem_code code) {
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...) {
     d7_problem problem = {
         .code = code, .severity = kinds[code].severity, .offset = offset, .dataset_id = D7_NO_DATASET};
+    char text[sizeof problem.text];
     va_list args;
     va_start(args, format);
-    vsnprintf(problem.text, sizeof problem.text, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    common_printable(problem.text, sizeof problem.text, text, strlen(text));
     return problem;
 }
 

@@ -135,7 +135,7 @@ def fixtures():
                 continue
             data = read(os.path.join(FIXTURES, name))
             if name in ("bad_signature.photons", "cut_in_header.photons"):
-                repaired(data, folder, code=1)
+                repaired(data, folder, code=2)
                 continue
             said, columns = repaired(data, folder)
             described = os.path.join(FIXTURES, name[:-8] + ".json")
@@ -286,7 +286,7 @@ def folders():
         write(os.path.join(deep, "bad.photons"), b"nothing")
         write(os.path.join(deep, "damaged.photons"), data[:5000])
         os.symlink(folder, os.path.join(deep, "loop"))
-        said = json.loads(d7("repair", folder, "--recursive", "--json", code=1))
+        said = json.loads(d7("repair", folder, "--recursive", "--json", code=2))
         assert [(os.path.relpath(r["file"], folder), r["result"]) for r in said] == [
             ("a/b/bad.photons", "failed"), ("a/b/damaged.photons", "repaired"), ("a/cut.photons", "repaired"),
             ("fine.photons", "fine")], said
@@ -296,7 +296,7 @@ def folders():
         # Results of before are not repaired, and not replaced.
         table = d7("repair", folder, "--recursive", code=2).decode()
         assert "exists" in d7.err and table.count("\n") >= 5 and "failed" in table
-        assert d7("repair", folder, "--recursive", "--overwrite", code=1)
+        assert d7("repair", folder, "--recursive", "--overwrite", code=2)
         os.unlink(os.path.join(deep, "bad.photons"))
         table = d7("repair", folder, "--recursive", "--overwrite").decode().splitlines()
         assert table[-3].split()[:1] == ["open"] and table[-1].endswith("fine.photons"), table

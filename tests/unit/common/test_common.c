@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "cli/npy.h"
 #include "cli/output.h"
@@ -69,6 +70,38 @@ static void utf8_is_checked(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(common_utf8_valid(bad[i], strlen(bad[i])));
     assert_true(common_utf8_valid("nul\0inside", 10));
+}
+
+static void check_printable(const char *text, size_t bytes, const char *want) {
+    char got[64], again[64];
+    assert_int_equal(common_printable(got, sizeof got, text, bytes), strlen(want));
+    assert_string_equal(got, want);
+    common_printable(again, sizeof again, got, strlen(got));
+    assert_string_equal(again, want);
+}
+
+static void text_is_made_printable(void **state) {
+    (void)state;
+    char got[8];
+    check_printable("", 0, "");
+    check_printable("/photons/\xc2\xb5\xe2\x82\xac x", 16, "/photons/\xc2\xb5\xe2\x82\xac x");
+    check_printable("a\nb\x1b[31m\t\x7f\0z", 12, "a\\nb\\x1b[31m\\x09\\x7f\\x00z");
+    check_printable("\xc2\x9b\xc2\xa0\xff\xe2\x82", 7, "\\xc2\\x9b\xc2\xa0\\xff\\xe2\\x82");
+    for (size_t cap = 1; cap <= sizeof got; cap++) { /* whole characters, and the NUL */
+        static const char *const want[] = {"", "a", "a", "a", "a", "a\\x01", "a\\x01", "a\\x01\xc2\xb5"};
+        common_printable(got, cap, "a\x01\xc2\xb5", 4);
+        assert_string_equal(got, want[cap - 1]);
+    }
+    char *data = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&data, &size);
+    for (int i = 0; i < 400; i++)
+        cli_write_printable(f, "x\x1b\xff", 3);
+    cli_print_line(f, "%s|%d", "two\nlines", 7);
+    fclose(f);
+    assert_int_equal(size, 400 * 9 + 13);
+    assert_memory_equal(data + 399 * 9, "x\\x1b\\xfftwo\\nlines|7\n", 9 + 13);
+    free(data);
 }
 
 static void check_number(char kind, size_t width, const void *value, const char *text) {
@@ -157,7 +190,7 @@ int main(void) {
         cmocka_unit_test(bytes_are_little_endian),  cmocka_unit_test(utf8_is_checked),
         cmocka_unit_test(numbers_read_back),        cmocka_unit_test(npy_header_is_aligned),
         cmocka_unit_test(json_strings_are_escaped), cmocka_unit_test(counts_have_prefixes),
-        cmocka_unit_test(npy_headers_read_back),
+        cmocka_unit_test(npy_headers_read_back),    cmocka_unit_test(text_is_made_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,11 +152,18 @@ static int resolve_ms(copy_job *job) {
     return code;
 }
 
+static bool ranged(const copy_options *o) {
+    return o->from.given || o->to.given;
+}
+
 static int resolve_range(copy_job *job) {
     const copy_options *o = job->o;
     job->cut = cut_of_all();
-    if (!o->from.given && !o->to.given)
+    if (!ranged(o))
         return 0;
+    int code = input_compare(&job->in); /* what tells where the range is must be right */
+    if (code != 0)
+        return code;
     bool photons = wants(job, SET_PHOTONS) || wants(job, SET_MS), tags = wants(job, SET_TAGS);
     if (photons && tags && ((o->from.given && !o->from.is_time) || (o->to.given && !o->to.is_time)))
         return command_fail(
@@ -164,7 +171,6 @@ static int resolve_range(copy_job *job) {
             "%s: there are photons and tags, and %s counts only one of them: give times, or leave "
             "one out with --exclude",
             job->path, o->from.given && !o->from.is_time ? "--from" : "--to");
-    int code = 0;
     if (photons || !job->in.grouped)
         code = resolve_set(job, SET_PHOTONS, job->in.grouped ? D7_GROUP_PHOTONS : D7_GROUP_NONE);
     if (code == 0 && tags)
@@ -240,7 +246,9 @@ static int copy_items(copy_job *job) {
             job->o->self,
             "%s: holds no datasets, and is not a closed file without damage, which is copied as it is",
             job->path);
-    int code = input_judge(&job->in, job->wanted, job->cut.to[SET_PHOTONS] == UINT64_MAX);
+    int code = ranged(job->o) ? 0 : input_compare(&job->in);
+    if (code == 0)
+        code = input_judge(&job->in, job->wanted, &job->cut);
     if (code == 0)
         code = plan_begin(&job->plan, &job->in, job->wanted);
     if (code != 0)

@@ -51,7 +51,10 @@ static int look_into(const merge_parts *m, merge_part *part, const transfer_inpu
     if (!wanted)
         return command_fail(m->self, "out of memory");
     memset(wanted, 1, in->n_datasets + 1u);
-    int code = input_judge(in, wanted, true);
+    transfer_cut all = cut_of_all();
+    int code = input_compare(in);
+    if (code == 0)
+        code = input_judge(in, wanted, &all);
     if (code == 0)
         code = input_attributes(in, &list);
     if (code == 0) {

@@ -312,9 +312,12 @@ static int split_input(split_job *job) {
     if (!job->first_path || !job->wanted)
         return command_fail(job->o->self, "out of memory");
     memset(job->wanted, 1, job->in.n_datasets + 1u);
+    transfer_cut all = cut_of_all();
     int code = check_input(job);
     if (code == 0)
-        code = input_judge(&job->in, job->wanted, true);
+        code = input_compare(&job->in);
+    if (code == 0)
+        code = input_judge(&job->in, job->wanted, &all);
     if (code == 0)
         code = plan_begin(&job->plan, &job->in, job->wanted);
     if (code != 0)

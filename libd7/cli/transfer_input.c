@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "result.h"
 #include "transfer_records.h"
 
@@ -85,72 +86,22 @@ int input_count(const transfer_input *in) {
                                     : command_fail(in->self, "%s", err.text);
 }
 
+int input_compare(const transfer_input *in) {
+    d7_error err;
+    cli_progress bar;
+    cli_progress_start(&bar, "checking", "B", 0);
+    int rc = d7_reader_compare_checksums(in->reader, command_progress, &bar, &err);
+    cli_progress_end(&bar, bar.total);
+    return rc == 0                  ? 0
+           : rc == D7_ERR_CANCELLED ? command_stopped_code(in->self)
+                                    : command_fail(in->self, "%s", err.text);
+}
+
 void input_close(transfer_input *in) {
     d7_reader_free(in->reader);
     free(in->sets);
     in->reader = NULL;
     in->sets = NULL;
-}
-
-/* ---- damage ---- */
-
-int input_fail(const transfer_input *in, const d7_error *err) {
-    if (err->code != D7_ERR_CORRUPT)
-        return command_fail(in->self, "%s", err->text);
-    command_fail(in->self,
-                 "%s; --skip-damaged leaves such items out, d7 repair makes a whole file of what is good",
-                 err->text);
-    return CLI_PROBLEMS;
-}
-
-/* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
-static bool hides_pages(d7_problem_code code) {
-    return code == D7_PROBLEM_BAD_FRAME || code == D7_PROBLEM_BAD_ENTRY || code == D7_PROBLEM_MISSING_PAGE ||
-           code == D7_PROBLEM_UNLISTED_PAGE;
-}
-
-/* Does it keep what is wanted from being moved? Damaged pages in the middle are met on the way. */
-static bool stops(const transfer_input *in, const d7_problem *p, const bool *wanted, bool to_end) {
-    if (p->severity != D7_DAMAGE)
-        return false;
-    if (p->code == D7_PROBLEM_BAD_PAGE)
-        return p->n_items == 0 && p->dataset_id < in->n_datasets && wanted[p->dataset_id] && to_end &&
-               (!in->skip_damaged || p->dataset_id == in->ms);
-    if (p->code == D7_PROBLEM_CHECKSUM) /* such pages decode, but not to what was recorded */
-        return p->dataset_id >= in->n_datasets || wanted[p->dataset_id];
-    return hides_pages(p->code) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
-}
-
-int input_judge(const transfer_input *in, const bool *wanted, bool to_end) {
-    int code = 0;
-    bool hidden = false, changed = false;
-    d7_problem p;
-    for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++) {
-        if (p.severity == D7_DAMAGE)
-            print_problem(stderr, in->path, &p, in->reader);
-        hidden |= p.severity == D7_DAMAGE && hides_pages(p.code);
-        if (!stops(in, &p, wanted, to_end))
-            continue;
-        changed |= p.code == D7_PROBLEM_CHECKSUM;
-        code = CLI_PROBLEMS;
-    }
-    if (hidden)
-        command_fail(in->self,
-                     "%s: pages may be missing, so that columns would not belong together; d7 repair makes a "
-                     "whole file of what is good",
-                     in->path);
-    else if (changed)
-        command_fail(
-            in->self,
-            "%s: by its checksums some values are not what was recorded; a range that ends before them, or "
-            "--exclude, copies the rest",
-            in->path);
-    else if (code != 0)
-        command_fail(in->self,
-                     "%s: items are damaged; --skip-damaged leaves such items out (milliseconds only as a "
-                     "whole, by --exclude)",
-                     in->path);
-    return code;
 }
 
 /* ---- lengths ---- */
@@ -274,6 +225,82 @@ item_range cut_range(const transfer_input *in, const transfer_cut *cut, uint32_t
     uint64_t to = cut->to[set] < items ? cut->to[set] : items;
     return (item_range){cut->from[set] < to ? cut->from[set] : to, to};
 }
+
+/* ---- damage ---- */
+
+int input_fail(const transfer_input *in, const d7_error *err) {
+    if (err->code != D7_ERR_CORRUPT)
+        return command_fail(in->self, "%s", err->text);
+    command_fail(in->self,
+                 "%s; --skip-damaged leaves such items out, d7 repair makes a whole file of what is good",
+                 err->text);
+    return CLI_PROBLEMS;
+}
+
+/* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
+static bool hides_pages(d7_problem_code code) {
+    return code == D7_PROBLEM_BAD_FRAME || code == D7_PROBLEM_BAD_ENTRY || code == D7_PROBLEM_MISSING_PAGE ||
+           code == D7_PROBLEM_UNLISTED_PAGE;
+}
+
+/* Of pages that decode, but not to what was recorded. The millisecond where a range ends counts with it. */
+static bool changed_stops(const transfer_input *in, const d7_problem *p, const bool *wanted,
+                          const transfer_cut *cut) {
+    if (p->dataset_id >= in->n_datasets)
+        return true;
+    item_range range = cut_range(in, cut, p->dataset_id);
+    bool ms = p->dataset_id == in->ms;
+    return wanted[p->dataset_id] && p->first_item < range.to + ms &&
+           p->first_item + p->n_items > range.from && (ms || !in->skip_damaged);
+}
+
+/* Does it keep what is wanted from being moved? Damaged pages in the middle are met on the way. */
+static bool stops(const transfer_input *in, const d7_problem *p, const bool *wanted,
+                  const transfer_cut *cut) {
+    bool to_end = cut->to[SET_PHOTONS] == UINT64_MAX;
+    if (p->severity != D7_DAMAGE)
+        return false;
+    if (p->code == D7_PROBLEM_BAD_PAGE)
+        return p->n_items == 0 && p->dataset_id < in->n_datasets && wanted[p->dataset_id] && to_end &&
+               (!in->skip_damaged || p->dataset_id == in->ms);
+    if (p->code == D7_PROBLEM_CHECKSUM)
+        return changed_stops(in, p, wanted, cut);
+    return hides_pages(p->code) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
+}
+
+int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut) {
+    int code = 0;
+    bool hidden = false, changed = false;
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++) {
+        if (p.severity == D7_DAMAGE)
+            print_problem(stderr, in->path, &p, in->reader);
+        hidden |= p.severity == D7_DAMAGE && hides_pages(p.code);
+        if (!stops(in, &p, wanted, cut))
+            continue;
+        changed |= p.code == D7_PROBLEM_CHECKSUM;
+        code = CLI_PROBLEMS;
+    }
+    if (hidden)
+        command_fail(in->self,
+                     "%s: pages may be missing, so that columns would not belong together; d7 repair makes a "
+                     "whole file of what is good",
+                     in->path);
+    else if (changed)
+        command_fail(
+            in->self,
+            "%s: by its checksums some bytes are not what was written; --skip-damaged leaves such items out "
+            "(milliseconds only as a whole, by --exclude), d7 repair makes a whole file of what is good",
+            in->path);
+    else if (code != 0)
+        command_fail(in->self,
+                     "%s: items are damaged; --skip-damaged leaves such items out (milliseconds only as a "
+                     "whole, by --exclude)",
+                     in->path);
+    return code;
+}
+
+/* ---- records of a cut ---- */
 
 typedef struct cut_map {
     const transfer_input *in;

@@ -38,9 +38,9 @@ void input_close(transfer_input *in);
 /* Looks into every page, so that all lengths are right. Returns 0, or an exit code after saying why. */
 int input_count(const transfer_input *in);
 
-/* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets]; to_end: up to
- * the last item. */
-int input_judge(const transfer_input *in, const bool *wanted, bool to_end);
+/* Compares the file with the checksums beside it, if there are any: pages that have changed are damaged ones from then on.
+ * Returns 0, or an exit code after saying why. */
+int input_compare(const transfer_input *in);
 
 /* Items of a dataset that count. */
 uint64_t input_items(const transfer_input *in, uint32_t dataset_id);
@@ -74,6 +74,9 @@ typedef struct item_range {
 
 /* The items of a dataset that a cut has. */
 item_range cut_range(const transfer_input *in, const transfer_cut *cut, uint32_t dataset_id);
+
+/* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets] */
+int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut);
 
 /* Gives the records among the attributes the items that they have in the cut, see transfer_records.h. Returns false when
  * memory runs out. */

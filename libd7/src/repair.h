@@ -19,7 +19,7 @@
 typedef struct d7__changed {
     d7_reader *r; /* NULL: nothing was begun */
     d7__sums_compare compare;
-    d7__page_ref *pages; /* [n] pages that differ */
+    d7__page_ref *pages; /* [n] entries that differ; dataset_id: of a page, else D7_NO_DATASET */
     size_t n, cap;
 } d7__changed;
 
@@ -30,7 +30,8 @@ int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err);
 /* Looks at an entry, in the order of the file. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_entry(). */
 int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err);
 
-/* Makes the pages that differ damaged ones of the map, where d7__sums_compare_end() says that they count. `closed`: the file
+/* Makes the pages that differ condemned ones of the map, and all that differs problems of `r`, where
+ * d7__sums_compare_end() says that it counts. `closed`: the file
  * ends in a valid epilogue. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_end(). */
 int d7__changed_mark(d7__changed *c, bool closed, d7_error *err);
 

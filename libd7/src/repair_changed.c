@@ -1,6 +1,7 @@
 /* Pages whose bytes are not those that were written, by the checksums beside the file (NAME.photons.crc): they may decode, but
  * what they hold was not recorded, so a repair counts them as lost. */
 #include "codec.h"
+#include "reader_pages.h"
 #include "repair.h"
 
 int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err) {
@@ -29,13 +30,39 @@ static uint32_t dataset_of(const d7__changed *c, const d7__entry *e) {
 int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err) {
     bool differs;
     int rc = d7__sums_compare_entry(&c->compare, e, &differs, err);
-    uint32_t ds = rc == 0 && differs ? dataset_of(c, e) : D7_NO_DATASET;
-    if (ds == D7_NO_DATASET)
+    if (rc != 0 || !differs)
         return rc;
     if (d7__grow(&c->r->alloc, &c->pages, &c->cap, c->n + 1, sizeof *c->pages) != 0)
         return d7__reader_no_memory(c->r, err);
-    c->pages[c->n++] = (d7__page_ref){.offset = e->offset, .dataset_id = ds};
+    c->pages[c->n++] = (d7__page_ref){.offset = e->offset, .dataset_id = dataset_of(c, e)};
     return 0;
+}
+
+static int condemn(d7_reader *r, const d7__page_ref *changed, d7_problem *problem, d7_error *err) {
+    d7__reader_dataset *d = &r->datasets[changed->dataset_id];
+    size_t page = d7__map_find(d, changed->offset);
+    if (page == d->n_pages || d->offsets[page] != changed->offset)
+        return 0;
+    if (!d->damaged)
+        d->damaged = d7__new(&r->alloc, d->n_pages);
+    if (!d->damaged)
+        return d7__reader_no_memory(r, err);
+    d->damaged[page] = D7__PAGE_CONDEMNED;
+    problem->first_item = d7__page_first_item(d, page);
+    problem->n_items = d7__page_items(d, page);
+    return 0;
+}
+
+static int mark(d7_reader *r, const d7__page_ref *changed, d7_error *err) {
+    bool is_page = changed->dataset_id != D7_NO_DATASET;
+    d7_problem p =
+        d7__problem(D7_PROBLEM_CHECKSUM, changed->offset, "%s bytes are not those that were written",
+                    is_page ? "the page's" : "an entry's");
+    p.dataset_id = changed->dataset_id;
+    int rc = is_page ? condemn(r, changed, &p, err) : 0;
+    if (rc == 0)
+        d7__problems_add(&r->problems, &p);
+    return rc;
 }
 
 int d7__changed_mark(d7__changed *c, bool closed, d7_error *err) {
@@ -43,18 +70,9 @@ int d7__changed_mark(d7__changed *c, bool closed, d7_error *err) {
     int rc = d7__sums_compare_end(&c->compare, closed, &verdict, err);
     if (rc != 0 || verdict != D7__SUMS_COUNT)
         return rc;
-    for (size_t i = 0; i < c->n; i++) {
-        d7__reader_dataset *d = &c->r->datasets[c->pages[i].dataset_id];
-        size_t page = d7__map_find(d, c->pages[i].offset);
-        if (page == d->n_pages || d->offsets[page] != c->pages[i].offset)
-            continue;
-        if (!d->damaged)
-            d->damaged = d7__new(&c->r->alloc, d->n_pages);
-        if (!d->damaged)
-            return d7__reader_no_memory(c->r, err);
-        d->damaged[page] = 1;
-    }
-    return 0;
+    for (size_t i = 0; i < c->n && rc == 0; i++)
+        rc = mark(c->r, &c->pages[i], err);
+    return rc;
 }
 
 void d7__changed_free(d7__changed *c) {

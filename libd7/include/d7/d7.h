@@ -932,6 +932,19 @@ D7_API D7_MUST_USE int d7_repair_in_place(const char *path, const d7_repair_opti
 D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path, d7_progress_fn *progress,
                                                  void *progress_ctx, d7_error *err);
 
+/** Compares the checksums beside the file (NAME.photons.crc), where there are any that are its own, with the file as it is.
+ * Pages whose bytes are not those that were written are damaged from then on, for everything that reads with `r`, also where
+ * they decode; they and other entries that have changed are among the reader's problems as CHECKSUM. Reads the whole file
+ * when there are checksums, else nothing. d7_reader_verify() compares too, but leaves such pages readable.
+ *  progress  NULL is allowed
+ *  Returns   0, also when something has changed; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_NOMEM;
+ *            D7_ERR_IO
+ *  Memory    16 bytes for each entry that differs
+ *  Thread    one at a time per reader
+ */
+D7_API D7_MUST_USE int d7_reader_compare_checksums(d7_reader *r, d7_progress_fn *progress, void *progress_ctx,
+                                                   d7_error *err);
+
 /* ---- The tail: what pages do not hold yet ---- */
 
 /* Beside a file that must survive a crash a recorder keeps a second one, NAME.photons.tail: three slots, each

@@ -253,6 +253,62 @@ def damaged_milliseconds(folder):
     assert Model.read(out).column("/photons/x") == [1] * 30000
 
 
+def changed_pages(folder):
+    """A page that decodes, but whose checksum says that it is not what was written, is damage to all of them."""
+    path, out, rest = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons"), os.path.join(folder, "s.photons")
+    photons = hazelnut()
+    n = 50000
+    ms = [m for m in photons["ms"] if m < n]
+    columns = [("/photons/x", U16, photons["x"][:n]), ("/photons/y", U16, photons["y"][:n]), ("/photons/ms", U64, ms * 300)]
+    s = Script([c[:2] for c in columns])
+    for i, (_, _, v) in enumerate(columns):
+        s.append(i, sorted(v) if i == 2 else v)
+    s.run(path, checksums=True)
+    model, data = Model.read(path), content(path)
+    files = ["in.photons", "in.photons.crc"]
+    d7("copy", path, out, "--from", "5")
+    os.unlink(out)
+
+    def change(dataset, page):
+        at = [p[0] for p in d7ref.File(data).pages if p[1] == dataset][page]
+        with open(path, "wb") as f:
+            f.write(data[:at + 100] + bytes([data[at + 100] ^ 2]) + data[at + 101:])
+        damages = [p["code"] for p in json.loads(d7("verify", path, "--json", code=1))["problems"] if p["severity"] == "damage"]
+        assert damages == ["CHECKSUM"], damages
+
+    change(1, 2)
+    for arguments in (["copy", path, out], ["copy", path, out, "--from", "100"], ["copy", path, out, "--from", "24575", "--to", "24576"],
+                      ["copy", path, out, "--to", "16385"], ["split", path, "-o", rest, "--count", "10k"],
+                      ["split", path, "-o", rest, "--time", "20ms"], ["split", path, "-o", rest, "--size", "100kB"],
+                      ["merge", out, path], ["copy", path, out, "--exclude", "/photons/x"]):
+        d7(*arguments, code=1)
+        assert "CHECKSUM" in d7.err and "/photons/y" in d7.err, d7.err
+        nothing_left(folder, *files)
+    for a, b in ((0, 16384), (24576, n), (30000, 40000)):
+        d7("copy", path, out, "--from", str(a), "--to", str(b), "--overwrite")
+        same(without_place(Model.read(out)), without_place(model.cut(a, b)), "beside the damage")
+    d7("copy", path, out, "--overwrite", "--exclude", "/photons/y")
+    got = json.loads(d7("copy", path, out, "--overwrite", "--json", "--skip-damaged", code=1))
+    assert got["left_out"] == [{"what": "photons", "first": 16384, "items": 8192}], got
+    for c, (name, _, v) in zip("xy", columns):
+        assert Model.read(out).column(name) == v[:16384] + v[24576:], c
+    clean(out)
+    os.unlink(out)
+    change(2, 1)
+    for arguments in (["copy", path, out], ["copy", path, out, "--skip-damaged"], ["split", path, "-o", rest, "--count", "10k"], ["merge", out, path]):
+        d7(*arguments, code=1)
+        nothing_left(folder, *files)
+    d7("copy", path, out, "--exclude", "/photons/ms")
+    os.unlink(out)
+    change(1, 2)  # checksums that are another file's say nothing
+    other = Script([c[:2] for c in columns])
+    for i in range(3):
+        other.append(i, [i] * n)
+    other.run(out, checksums=True)
+    os.rename(out + ".crc", path + ".crc")
+    d7("copy", path, out, "--overwrite", "--from", "1")
+
+
 class StrangeWriter(d7ref.Writer):
     """Pages with a field that nobody knows."""
 
@@ -580,7 +636,7 @@ def held_files_are_not_replaced(folder):
 
 
 TESTS = [whole_files_are_the_same_bytes, ranges_of_items, a_photon_stays_in_its_millisecond, ranges_of_time, both_groups,
-         selections, files_without_groups, open_files_become_closed, damaged_files, damaged_milliseconds, unknown_fields_stay,
+         selections, files_without_groups, open_files_become_closed, damaged_files, damaged_milliseconds, changed_pages, unknown_fields_stay,
          files_of_others, merged_parts_are_the_file, parts_can_be_split_again, parts_that_do_not_fit, recorders_parts,
          names_and_sizes, full_disks, interrupts_and_memory, held_files_are_not_replaced]
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "json.h"
 #include "store_dir.h"
+#include "store_memory.h"
 
 enum { MAJOR = 1, NEWEST_MINOR = 1 };
 #define MARKER_KEY "daf.json"
@@ -86,6 +87,17 @@ static int read_marker(daf *d, daf_error *err) {
 
 /* ---- creating */
 
+static int put_first_index(daf *d, daf__edit *e, bool empty, daf__buf *index, daf_error *err) {
+    int rc = 0;
+    if (empty)
+        daf__buf_text(index, "{}");
+    else
+        rc = daf__metadata_render(&d->metadata, d->store, NULL, index, err);
+    if (rc == 0)
+        rc = daf__buf_check(index, err);
+    return rc ? rc : daf__edit_put_bytes(e, DAF__METADATA_KEY, index->data, index->size, err);
+}
+
 /* The marker comes last: without it there is no repository. */
 static int initialize(daf *d, bool clear, daf_error *err) {
     static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
@@ -98,14 +110,8 @@ static int initialize(daf *d, bool clear, daf_error *err) {
     for (size_t i = 0; i < sizeof folders / sizeof folders[0] && rc == 0; i++)
         rc = daf__change_make_folder(&e.change, folders[i], err);
     d->metadata.rebuild = true;
-    if (clear)
-        daf__buf_text(&index, "{}");
-    else if (rc == 0)
-        rc = daf__metadata_render(&d->metadata, d->store, NULL, &index, err);
-    if (rc == 0)
-        rc = daf__buf_check(&index, err);
-    if (rc == 0)
-        rc = daf__edit_put_bytes(&e, DAF__METADATA_KEY, index.data, index.size, err);
+    if (rc == 0 && d->store->keeps_metadata)
+        rc = put_first_index(d, &e, clear, &index, err);
     if (rc == 0)
         rc = daf__edit_put_bytes(&e, MARKER_KEY, marker, sizeof marker - 1, err);
     if (rc == 0)
@@ -211,6 +217,29 @@ int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const d
         rc = set_up(d, options, err);
     if (rc == 0)
         rc = open_store(d, dirfd, path, parsed, options, err);
+    if (rc) {
+        daf_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+int daf_open_memory(daf **ret, const daf_options *options, daf_error *err) {
+    daf_options defaults;
+    if (!options) {
+        daf_options_init(&defaults);
+        options = &defaults;
+    }
+    daf *d = calloc(1, sizeof *d);
+    if (!d)
+        return daf__no_memory(err);
+    d->writable = true;
+    int rc = set_up(d, options, err);
+    if (rc == 0)
+        rc = daf__memory_store_new(&d->store, err);
+    if (rc == 0)
+        rc = initialize(d, false, err);
     if (rc) {
         daf_free(d);
         return rc;

@@ -218,6 +218,15 @@ DAF_API DAF_MUST_USE int daf_open(daf **ret, const char *path, const char *mode,
 DAF_API DAF_MUST_USE int daf_openat(daf **ret, int dirfd, const char *path, const char *mode,
                                     const daf_options *options, daf_error *err);
 
+/* Makes an empty repository in memory, which is gone with its handle: for tests, and to build what is then written
+ * elsewhere. All calls work with it as with a directory; arrays are views of its memory and outlive the handle as
+ * ever. Messages call it "(in memory)".
+ *  options  NULL: the defaults; sync, the modes and io do not apply
+ *  Returns  0; DAF_ERR_ARG; DAF_ERR_NOMEM
+ *  Free     daf_close, daf_free
+ */
+DAF_API DAF_MUST_USE int daf_open_memory(daf **ret, const daf_options *options, daf_error *err);
+
 /* Ends the handle: commits an open batch and reports what could not be written. The handle is gone also when
  * this fails. NULL is fine. */
 DAF_API DAF_MUST_USE int daf_close(daf *d, daf_error *err);
@@ -342,7 +351,7 @@ DAF_API const char *const *daf_array_strings(const daf_array *a);
 /* The bytes of text i without its NUL. i < count; String only. */
 DAF_API size_t daf_array_string_bytes(const daf_array *a, uint64_t i);
 
-/* Whether the values are a view of the file. */
+/* Whether the values are a view of the file (or of a memory repository's bytes). */
 DAF_API bool daf_array_is_mapped(const daf_array *a);
 
 /* ------------------------------------------------------------------------------------------------ axes */

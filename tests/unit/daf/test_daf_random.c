@@ -1,53 +1,127 @@
-/* Random models: a thousand operations on a repository and on a model in memory, with every type, size, chunk size and
- * codec; both are compared whole each time the repository is reopened. */
+/* Random models: a thousand operations on a repository and on a plain model of it, with every kind, type, size, chunk
+ * size and codec, on every store; both are compared whole each time the repository is reopened. A new store, or a new
+ * form in which values are set, is one row of a table. */
 #include "support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_AXES = 3, N_NAMES = 4, N_SLOTS = N_AXES * N_NAMES + N_AXES * N_AXES * N_NAMES, N_OPERATIONS = 1000 };
+enum { N_AXES = 4, N_NAMES = 4, N_OPERATIONS = 1000, MAX_ELEMENTS = 10000 };
+enum { SCALAR = N_AXES, VECTOR = N_AXES + 1 }; /* in the place of an axis */
+enum { N_SLOTS = N_NAMES * (1 + N_AXES + N_AXES * N_AXES) };
 
-static const uint64_t lengths[N_AXES] = {0, 7, 1300};
-static const char *const axes[N_AXES] = {"none", "few", "many"};
+static const uint64_t lengths[N_AXES] = {0, 1, 7, 1300};
+static const char *const axes[N_AXES] = {"none", "one", "few", "many"};
 static const char *const names[N_NAMES] = {"a", "a.b", "ünï", "x.data"};
 
-/* One property that may exist. */
 typedef struct slot {
-    unsigned rows, columns; /* axes; columns N_AXES: a vector */
+    unsigned rows, columns; /* axes; of a scalar: SCALAR; columns of a vector: VECTOR */
     const char *name;
     daf_type type;
     uint64_t n;
     void *values; /* NULL: it does not exist; String: const char *[] */
 } slot;
 
+typedef struct store_kind store_kind;
+
 typedef struct model {
+    const store_kind *kind;
     slot slots[N_SLOTS];
+    bool has_axis[N_AXES];
     daf *d;
     const char *path;
     test_random r;
     bool in_batch;
 } model;
 
+/* ---- stores */
+
+struct store_kind {
+    const char *name;
+    const char *suffix; /* of its path; NULL: in memory, never reopened */
+    bool packed;
+    bool append_only;
+    bool keeps_metadata;
+};
+
+static const store_kind kinds[] = {
+    {.name = "memory"},
+    {.name = "directory", .suffix = ".daf", .keeps_metadata = true},
+    {.name = "packed directory", .suffix = ".daf", .packed = true, .keeps_metadata = true},
+};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void open_store(model *m, const char *mode) {
+    daf_options o;
+    daf_options_init(&o);
+    o.packed = m->kind->packed;
+    if (m->kind->suffix)
+        OK(daf_open(&m->d, m->path, mode, &o, e));
+    else
+        OK(daf_open_memory(&m->d, &o, e));
+}
+
+/* ---- the model */
+
 static void init_slots(model *m) {
     unsigned k = 0;
-    for (unsigned a = 0; a < N_AXES; a++)
-        for (unsigned i = 0; i < N_NAMES; i++) {
-            m->slots[k++] = (slot){.rows = a, .columns = N_AXES, .name = names[i], .n = lengths[a]};
+    for (unsigned i = 0; i < N_NAMES; i++) {
+        m->slots[k++] = (slot){.rows = SCALAR, .columns = SCALAR, .name = names[i], .n = 1};
+        for (unsigned a = 0; a < N_AXES; a++) {
+            m->slots[k++] = (slot){.rows = a, .columns = VECTOR, .name = names[i], .n = lengths[a]};
             for (unsigned b = 0; b < N_AXES; b++)
                 m->slots[k++] =
                     (slot){.rows = a, .columns = b, .name = names[i], .n = lengths[a] * lengths[b]};
         }
+    }
     assert_int_equal(k, N_SLOTS);
 }
 
-/* The largest matrix is left out: it would take most of the time. */
+static bool is_scalar(const slot *s) {
+    return s->rows == SCALAR;
+}
+
+static bool is_matrix(const slot *s) {
+    return s->columns < N_AXES;
+}
+
+static bool lies_on(const slot *s, unsigned axis) {
+    return s->rows == axis || s->columns == axis;
+}
+
+static bool has_axes(const model *m, const slot *s) {
+    return (is_scalar(s) || m->has_axis[s->rows]) && (!is_matrix(s) || m->has_axis[s->columns]);
+}
+
+/* A slot whose axes exist. The largest matrix is left out: it would take most of the time. */
 static slot *pick(model *m) {
     for (;;) {
         slot *s = &m->slots[test_below(&m->r, N_SLOTS)];
-        if (s->n <= 10000)
+        if (s->n <= MAX_ELEMENTS && has_axes(m, s))
             return s;
     }
+}
+
+static void forget_slot(slot *s) {
+    free(s->values);
+    s->values = NULL;
+}
+
+/* The other layout of a matrix leaves with it. */
+static void forget_other_layout(model *m, const slot *s) {
+    for (unsigned k = 0; k < N_SLOTS; k++) {
+        slot *other = &m->slots[k];
+        if (is_matrix(s) && other != s && other->rows == s->columns && other->columns == s->rows &&
+            other->name == s->name)
+            forget_slot(other);
+    }
+}
+
+/* ---- values */
+
+static size_t width_of(daf_type type) {
+    return type == DAF_STRING ? sizeof(char *) : daf_type_bytes(type);
 }
 
 static void *random_values(model *m, daf_type type, uint64_t n) {
@@ -55,7 +129,7 @@ static void *random_values(model *m, daf_type type, uint64_t n) {
                                         "a longer text than the others are"};
     static const unsigned limits[] = {1, 3, 200, 0}; /* 0: any bits */
     unsigned limit = limits[test_below(&m->r, 4)];
-    size_t width = type == DAF_STRING ? sizeof(char *) : daf_type_bytes(type);
+    size_t width = width_of(type);
     uint8_t *values = malloc((size_t)n * width + 1);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t word = limit ? test_below(&m->r, limit) : test_next(&m->r);
@@ -68,6 +142,53 @@ static void *random_values(model *m, daf_type type, uint64_t n) {
     }
     return values;
 }
+
+static void set_scalar(model *m, slot *s, daf_type type, const daf_set_options *o) {
+    int64_t *v = malloc(sizeof *v);
+    *v = (int64_t)test_below(&m->r, 120);
+    daf_scalar scalar = daf_scalar_int64(*v);
+    scalar.type = type;
+    if (type == DAF_STRING)
+        scalar = daf_scalar_string(names[*v % N_NAMES]);
+    else if (type == DAF_FLOAT32 || type == DAF_FLOAT64)
+        scalar.value.f = (double)*v / 4;
+    else if (type == DAF_BOOL)
+        scalar.value.b = *v & 1;
+    OK(daf_set_scalar(m->d, s->name, &scalar, o, e));
+    forget_slot(s);
+    s->values = v;
+    s->type = type;
+}
+
+static void check_scalar(model *m, const slot *s) {
+    daf_scalar got;
+    int64_t v = *(const int64_t *)s->values;
+    OK(daf_get_scalar(m->d, &got, s->name, e));
+    assert_int_equal(got.type, s->type);
+    if (s->type == DAF_STRING)
+        assert_string_equal(got.value.s.text, names[v % N_NAMES]);
+    else if (s->type == DAF_FLOAT32 || s->type == DAF_FLOAT64)
+        assert_true(got.value.f == (double)v / 4);
+    else if (s->type == DAF_BOOL)
+        assert_int_equal(got.value.b, v & 1);
+    else
+        assert_int_equal(got.value.i, v);
+    daf_scalar_clear(&got);
+}
+
+/* A way of setting values. */
+typedef void (*set_form)(model *m, const slot *s, daf_type type, const void *values,
+                         const daf_set_options *o);
+
+static void set_dense(model *m, const slot *s, daf_type type, const void *values, const daf_set_options *o) {
+    if (is_matrix(s))
+        OK(daf_set_matrix(m->d, axes[s->rows], axes[s->columns], s->name, type, values, s->n, o, e));
+    else
+        OK(daf_set_vector(m->d, axes[s->rows], s->name, type, values, s->n, o, e));
+}
+
+static const set_form forms[] = {set_dense};
+enum { N_FORMS = sizeof forms / sizeof forms[0] };
 
 static void check_array(const slot *s, const daf_array *a) {
     assert_int_equal(daf_array_type(a), s->type);
@@ -83,52 +204,58 @@ static void check_array(const slot *s, const daf_array *a) {
 static void check_slot(model *m, const slot *s) {
     daf_array *a = NULL;
     bool there;
-    if (s->columns == N_AXES)
-        OK(daf_has_vector(m->d, &there, axes[s->rows], s->name, e));
-    else
+    if (is_scalar(s))
+        OK(daf_has_scalar(m->d, &there, s->name, e));
+    else if (is_matrix(s))
         OK(daf_has_matrix(m->d, &there, axes[s->rows], axes[s->columns], s->name, e));
+    else
+        OK(daf_has_vector(m->d, &there, axes[s->rows], s->name, e));
     assert_int_equal(there, s->values != NULL);
     if (!there)
         return;
-    if (s->columns == N_AXES)
-        OK(daf_get_vector(m->d, &a, axes[s->rows], s->name, e));
-    else
+    if (is_scalar(s)) {
+        check_scalar(m, s);
+        return;
+    }
+    if (is_matrix(s))
         OK(daf_get_matrix(m->d, &a, axes[s->rows], axes[s->columns], s->name, e));
+    else
+        OK(daf_get_vector(m->d, &a, axes[s->rows], s->name, e));
     check_array(s, a);
     daf_array_free(a);
 }
 
-static void forget_slot(slot *s) {
-    free(s->values);
-    s->values = NULL;
-}
+/* ---- operations */
 
-/* The other layout of a matrix leaves with it. */
-static void forget_other_layout(model *m, const slot *s) {
-    if (s->columns == N_AXES || s->columns == s->rows)
-        return;
-    for (unsigned k = 0; k < N_SLOTS; k++)
-        if (m->slots[k].rows == s->columns && m->slots[k].columns == s->rows && m->slots[k].name == s->name)
-            forget_slot(&m->slots[k]);
+static daf_set_options random_options(model *m) {
+    static const uint32_t chunks_kb[] = {1, 2, 8, 64};
+    static const daf_packing packings[] = {DAF_PACK_AS_OPENED, DAF_PACK_NEVER, DAF_PACK_LARGE};
+    static const daf_codec codecs[] = {DAF_CODEC_DEFAULT, DAF_CODEC_ZSTD, DAF_CODEC_GZIP,
+                                       DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE, DAF_CODEC_BLOSC_LZ4_BITSHUFFLE};
+    daf_set_options o;
+    daf_set_options_init(&o);
+    o.overwrite = !m->kind->append_only;
+    o.packing = packings[test_below(&m->r, 3)];
+    o.codec = codecs[test_below(&m->r, 5)];
+    o.level = 1 + (int)test_below(&m->r, o.codec == DAF_CODEC_ZSTD ? 12 : 9);
+    o.target_chunk_kb = chunks_kb[test_below(&m->r, 4)];
+    return o;
 }
 
 static void random_set(model *m) {
-    static const uint32_t chunks_kb[] = {1, 2, 8, 64};
     slot *s = pick(m);
-    daf_set_options o;
-    daf_set_options_init(&o);
-    o.overwrite = true;
-    o.packing = test_below(&m->r, 3) ? DAF_PACK_LARGE : DAF_PACK_NEVER;
-    o.codec = test_below(&m->r, 2) ? DAF_CODEC_ZSTD : DAF_CODEC_GZIP;
-    o.level = 1 + (int)test_below(&m->r, o.codec == DAF_CODEC_ZSTD ? 12 : 9);
-    o.target_chunk_kb = chunks_kb[test_below(&m->r, 4)];
+    daf_set_options o = random_options(m);
     daf_type type = (daf_type)test_below(&m->r, DAF_N_TYPES);
+    if (s->values && m->kind->append_only)
+        return;
+    if (is_scalar(s)) {
+        set_scalar(m, s, type, &o);
+        return;
+    }
     void *values = random_values(m, type, s->n);
-    if (s->columns == N_AXES)
-        OK(daf_set_vector(m->d, axes[s->rows], s->name, type, values, s->n, &o, e));
-    else
-        OK(daf_set_matrix(m->d, axes[s->rows], axes[s->columns], s->name, type, values, s->n, &o, e));
-    forget_other_layout(m, s);
+    forms[test_below(&m->r, N_FORMS)](m, s, type, values, &o);
+    if (o.overwrite)
+        forget_other_layout(m, s);
     forget_slot(s);
     s->type = type;
     s->values = values;
@@ -136,14 +263,34 @@ static void random_set(model *m) {
 
 static void random_delete(model *m) {
     slot *s = pick(m);
-    if (!s->values)
+    if (!s->values || m->kind->append_only)
         return;
-    if (s->columns == N_AXES)
-        OK(daf_delete_vector(m->d, axes[s->rows], s->name, e));
-    else
+    if (is_scalar(s))
+        OK(daf_delete_scalar(m->d, s->name, e));
+    else if (is_matrix(s))
         OK(daf_delete_matrix(m->d, axes[s->rows], axes[s->columns], s->name, e));
+    else
+        OK(daf_delete_vector(m->d, axes[s->rows], s->name, e));
     forget_other_layout(m, s);
     forget_slot(s);
+}
+
+static void random_check(model *m) {
+    check_slot(m, pick(m));
+}
+
+static void random_axis(model *m) {
+    unsigned a = (unsigned)test_below(&m->r, N_AXES);
+    if (!m->has_axis[a]) {
+        OK(daf_add_axis_integers(m->d, axes[a], 1, 1, lengths[a], e));
+        m->has_axis[a] = true;
+    } else if (!m->kind->append_only && test_below(&m->r, 4) == 0) {
+        OK(daf_delete_axis(m->d, axes[a], e));
+        m->has_axis[a] = false;
+        for (unsigned k = 0; k < N_SLOTS; k++)
+            if (lies_on(&m->slots[k], a))
+                forget_slot(&m->slots[k]);
+    }
 }
 
 static void toggle_batch(model *m) {
@@ -159,57 +306,80 @@ static void check_index(model *m) {
     char file[600];
     snprintf(file, sizeof file, "%s/metadata.json", m->path);
     json_t *index = test_load_json(file);
-    size_t n = N_AXES;
+    size_t n = 0;
+    for (unsigned a = 0; a < N_AXES; a++)
+        n += m->has_axis[a];
     for (unsigned k = 0; k < N_SLOTS; k++)
         n += m->slots[k].values != NULL;
     assert_int_equal(json_object_size(index), n);
     json_decref(index);
 }
 
-static void reopen(model *m) {
-    OK(daf_close(m->d, e));
-    m->in_batch = false;
-    check_index(m);
-    OK(daf_open(&m->d, m->path, "r", NULL, e));
+static void check_all(model *m) {
     for (unsigned k = 0; k < N_SLOTS; k++)
         check_slot(m, &m->slots[k]);
-    OK(daf_close(m->d, e));
-    OK(daf_open(&m->d, m->path, test_below(&m->r, 2) ? "r+" : "w+", NULL, e));
+    for (unsigned a = 0; a < N_AXES; a++) {
+        bool there;
+        OK(daf_has_axis(m->d, &there, axes[a], e));
+        assert_int_equal(there, m->has_axis[a]);
+    }
 }
 
-static void a_model_and_a_repository_agree(void **state) {
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        char name[32];
-        model m = {.r = {seed}};
-        init_slots(&m);
-        snprintf(name, sizeof name, "m%u.daf", (unsigned)seed);
-        m.path = test_path(state, name);
-        OK(daf_open(&m.d, m.path, "w", NULL, e));
-        for (unsigned a = 0; a < N_AXES; a++)
-            OK(daf_add_axis_integers(m.d, axes[a], 1, 1, lengths[a], e));
-        for (unsigned i = 0; i < N_OPERATIONS; i++) {
-            uint64_t dice = test_below(&m.r, 100);
-            if (dice < 50)
-                random_set(&m);
-            else if (dice < 70)
-                random_delete(&m);
-            else if (dice < 90)
-                check_slot(&m, pick(&m));
-            else if (dice < 98)
-                toggle_batch(&m);
-            else
-                reopen(&m);
-        }
-        reopen(&m);
-        OK(daf_close(m.d, e));
-        for (unsigned k = 0; k < N_SLOTS; k++)
-            forget_slot(&m.slots[k]);
+static void reopen(model *m) {
+    if (m->kind->suffix) {
+        OK(daf_close(m->d, e));
+        m->in_batch = false;
+        if (m->kind->keeps_metadata)
+            check_index(m);
+        open_store(m, "r");
     }
+    check_all(m);
+    if (m->kind->suffix) {
+        OK(daf_close(m->d, e));
+        open_store(m, test_below(&m->r, 2) ? "r+" : "w+");
+    }
+}
+
+static const struct {
+    unsigned weight; /* of 100 */
+    void (*act)(model *m);
+} operations[] = {
+    {50, random_set}, {15, random_delete}, {20, random_check},
+    {5, random_axis}, {8, toggle_batch},   {2, reopen},
+};
+
+static void random_operation(model *m) {
+    uint64_t dice = test_below(&m->r, 100);
+    unsigned i = 0;
+    while (dice >= operations[i].weight)
+        dice -= operations[i++].weight;
+    operations[i].act(m);
+}
+
+static void run(void **state, const store_kind *kind, uint64_t seed) {
+    char name[64];
+    model m = {.kind = kind, .r = {seed}};
+    init_slots(&m);
+    snprintf(name, sizeof name, "%s-%u%s", kind->name, (unsigned)seed, kind->suffix ? kind->suffix : "");
+    m.path = test_path(state, name);
+    open_store(&m, "w");
+    for (unsigned i = 0; i < N_OPERATIONS; i++)
+        random_operation(&m);
+    reopen(&m);
+    OK(daf_close(m.d, e));
+    for (unsigned k = 0; k < N_SLOTS; k++)
+        forget_slot(&m.slots[k]);
+}
+
+static void a_model_and_each_store_agree(void **state) {
+    for (unsigned i = 0; i < N_KINDS; i++)
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            run(state, &kinds[i], seed);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_model_and_a_repository_agree, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(a_model_and_each_store_agree, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,19 +72,29 @@ int daf_axis_length(daf *d, uint64_t *ret, const char *axis, daf_error *err) {
     return rc;
 }
 
-int daf__shape(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err) {
-    uint64_t n_rows = 0, n_columns = 1, n;
+int daf__lengths(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err) {
+    uint64_t n_rows = 0, n_columns = 1;
     int rc = daf_axis_length(d, &n_rows, p->axis, err);
     if (rc == 0 && p->kind == DAF__MATRIX)
         rc = daf_axis_length(d, &n_columns, p->columns, err);
     if (rc)
         return rc;
-    if (__builtin_mul_overflow(n_rows, n_columns, &n) || n > (uint64_t)SIZE_MAX / DAF__MAX_TYPE_BYTES / 2)
-        return daf__fail(err, DAF_ERR_LIMIT, 0, 0, "%s: %" PRIu64 " x %" PRIu64 " elements are too many",
-                         d->store->path, n_rows, n_columns);
     *rows = n_rows;
     *columns = n_columns;
     return 0;
+}
+
+int daf__check_size(const daf *d, uint64_t rows, uint64_t columns, daf_error *err) {
+    uint64_t n;
+    if (__builtin_mul_overflow(rows, columns, &n) || n > (uint64_t)SIZE_MAX / DAF__MAX_TYPE_BYTES / 2)
+        return daf__fail(err, DAF_ERR_LIMIT, 0, 0, "%s: %" PRIu64 " x %" PRIu64 " elements are too many",
+                         d->store->path, rows, columns);
+    return 0;
+}
+
+int daf__shape(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err) {
+    int rc = daf__lengths(d, p, rows, columns, err);
+    return rc ? rc : daf__check_size(d, *rows, *columns, err);
 }
 
 /* ---- entries */

@@ -18,9 +18,9 @@ static int delete_property(daf *d, const daf__property *p, daf_error *err) {
     if (rc == 0 && !there && !other_there)
         rc = daf__no_property(d, p, err);
     if (rc == 0 && there)
-        rc = daf__edit_remove(&e, p, NULL, NULL, err);
+        rc = daf__edit_remove(&e, p, NULL, err);
     if (rc == 0 && other_there)
-        rc = daf__edit_remove(&e, &other, NULL, NULL, err);
+        rc = daf__edit_remove(&e, &other, NULL, err);
     return daf__edit_end(&e, rc, err);
 }
 
@@ -77,7 +77,7 @@ int daf_delete_axis(daf *d, const char *axis, daf_error *err) {
     if (rc == 0 && !there)
         rc = daf__no_property(d, &p, err);
     if (rc == 0)
-        rc = daf__edit_remove(&e, &p, NULL, NULL, err);
+        rc = daf__edit_remove(&e, &p, NULL, err);
     if (rc == 0)
         rc = remove_folders(&e, axis, err);
     return daf__edit_end(&e, rc, err);

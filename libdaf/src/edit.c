@@ -31,18 +31,36 @@ int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t 
     return daf__edit_put(e, key, out, rc, err);
 }
 
-static bool is_spared(const char *suffix, const char *spare) {
-    return spare && strcmp(suffix, spare) == 0;
+static bool is_spared(const char *suffix, const char *const *spare) {
+    for (; spare && *spare; spare++)
+        if (strcmp(suffix, *spare) == 0)
+            return true;
+    return false;
 }
 
-int daf__edit_remove(daf__edit *e, const daf__property *p, const char *spare, const char *spare_too,
-                     daf_error *err) {
+int daf__edit_check_removal(const daf *d, const daf__property *p, daf_error *err) {
+    static const char *const kinds[] = {
+        [DAF__SCALAR] = "scalar", [DAF__AXIS] = "axis", [DAF__VECTOR] = "vector", [DAF__MATRIX] = "matrix"};
+    bool on_axis = p->kind == DAF__VECTOR || p->kind == DAF__MATRIX;
+    bool on_two = p->kind == DAF__MATRIX;
+    if (!d->store->append_only)
+        return 0;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                     "ZipDaf is append-only; can't delete %s: %s%s%s%s%s in: %s", kinds[p->kind],
+                     on_axis ? p->axis : "", on_axis ? " / " : "", on_two ? p->columns : "",
+                     on_two ? " / " : "", p->name, d->store->path);
+}
+
+int daf__edit_remove(daf__edit *e, const daf__property *p, const char *const *spare, daf_error *err) {
     daf__key base = daf__property_key(p);
     const char *const *suffix = daf__suffixes(p->kind);
-    int rc = daf__names_add(&e->leaving, base.text, strlen(base.text), err);
+    int rc = daf__edit_check_removal(e->d, p, err);
+    if (rc)
+        return rc;
+    rc = daf__names_add(&e->leaving, base.text, strlen(base.text), err);
     for (; *suffix && rc == 0; suffix++) {
         daf__key key = daf__key_with(&base, *suffix);
-        if (!is_spared(*suffix, spare) && !is_spared(*suffix, spare_too))
+        if (!is_spared(*suffix, spare))
             rc = daf__change_remove(&e->change, key.text, err);
     }
     e->removes = true;
@@ -50,19 +68,22 @@ int daf__edit_remove(daf__edit *e, const daf__property *p, const char *spare, co
 }
 
 int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, size_t bytes, daf_error *err) {
-    e->key = *key;
-    e->descriptor.size = 0;
-    daf__buf_append(&e->descriptor, descriptor, bytes);
-    return daf__buf_check(&e->descriptor, err);
+    daf__listed *listed = &e->listed[e->n_listed++];
+    listed->key = *key;
+    daf__buf_append(&listed->descriptor, descriptor, bytes);
+    return daf__buf_check(&listed->descriptor, err);
 }
 
 static int note(daf__edit *e, daf_error *err) {
     daf__metadata *m = &e->d->metadata;
+    int rc = 0;
     if (e->removes)
         daf__metadata_note_removed(m);
-    if (!e->key.text[0])
-        return 0;
-    return daf__metadata_note_set(m, e->key.text, e->descriptor.data, e->descriptor.size, err);
+    for (unsigned i = 0; i < e->n_listed && rc == 0; i++) {
+        const daf__listed *l = &e->listed[i];
+        rc = daf__metadata_note_set(m, l->key.text, l->descriptor.data, l->descriptor.size, err);
+    }
+    return rc;
 }
 
 /* The index is part of the change. */
@@ -91,14 +112,13 @@ static int apply_with_metadata(daf__edit *e, daf_error *err) {
 
 static int apply(daf__edit *e, daf_error *err) {
     daf *d = e->d;
-    if (!d->store->keeps_metadata)
-        return d->store->ops->apply(d->store, &e->change, err);
+    bool indexed = d->store->keeps_metadata;
     if (!d->in_batch) {
-        int rc = apply_with_metadata(e, err);
+        int rc = indexed ? apply_with_metadata(e, err) : d->store->ops->apply(d->store, &e->change, err);
         return rc ? rc : d->store->ops->settle(d->store, err);
     }
     int rc = d->store->ops->apply(d->store, &e->change, err);
-    if (rc || note(e, NULL) != 0)
+    if (indexed && (rc || note(e, NULL) != 0))
         daf__metadata_note_removed(&d->metadata); /* begin with the tree at the commit */
     return rc;
 }
@@ -106,8 +126,11 @@ static int apply(daf__edit *e, daf_error *err) {
 int daf__edit_end(daf__edit *e, int rc, daf_error *err) {
     if (rc == 0)
         rc = apply(e, err);
+    if (rc == 0 && e->raises_minor)
+        e->d->minor = 1;
     daf__change_free(&e->change);
     daf_names_clear(&e->leaving);
-    daf__buf_free(&e->descriptor);
+    for (unsigned i = 0; i < e->n_listed; i++)
+        daf__buf_free(&e->listed[i].descriptor);
     return rc;
 }

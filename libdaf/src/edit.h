@@ -4,13 +4,21 @@
 
 #include "handle.h"
 
+enum { DAF__MAX_LISTED = 2 }; /* both layouts of a matrix */
+
+typedef struct daf__listed {
+    daf__key key;
+    daf__buf descriptor;
+} daf__listed;
+
 typedef struct daf__edit {
     daf *d;
     daf__change change;
-    bool removes;      /* the index changes otherwise than by appending */
-    daf_names leaving; /* keys, or prefixes ending in "/", that leave the index */
-    daf__key key;      /* appended to the index; empty: none */
-    daf__buf descriptor;
+    bool removes;                        /* the index changes otherwise than by appending */
+    daf_names leaving;                   /* keys, or prefixes ending in "/", that leave the index */
+    daf__listed listed[DAF__MAX_LISTED]; /* appended to the index */
+    unsigned n_listed;
+    bool raises_minor; /* the marker becomes [1,1] */
 } daf__edit;
 
 /* Begins a write. Returns 0; DAF_ERR_READ_ONLY. */
@@ -26,9 +34,11 @@ int daf__edit_put(daf__edit *e, const char *key, daf__out *out, int rc, daf_erro
 int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err);
 
 /* Adds steps that remove the property's files (all suffixes of its kind, the descriptor first, but for the two that
- * are spared; NULL: none), and takes it out of the index. */
-int daf__edit_remove(daf__edit *e, const daf__property *p, const char *spare, const char *spare_too,
-                     daf_error *err);
+ * are in the NULL-terminated list `spare`; NULL: none), and takes it out of the index. */
+int daf__edit_remove(daf__edit *e, const daf__property *p, const char *const *spare, daf_error *err);
+
+/* Whether the store can remove the property. Returns 0; DAF_ERR_UNSUPPORTED. */
+int daf__edit_check_removal(const daf *d, const daf__property *p, daf_error *err);
 
 /* The index gets `key` with the descriptor. */
 int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, size_t bytes, daf_error *err);

@@ -52,7 +52,13 @@ int daf__property_has(daf *d, bool *ret, const daf__property *p, daf_error *err)
 /* DAF_ERR_EXISTS when the property exists and is not to be overwritten; *there: whether it exists. */
 int daf__property_is_free(daf *d, bool *there, const daf__property *p, bool overwrite, daf_error *err);
 
-/* The shape of a vector (columns: 1) or matrix, from its axes. Returns 0; DAF_ERR_MISSING; DAF_ERR_LIMIT; ... */
+/* The shape of a vector (columns: 1) or matrix, from its axes. Returns 0; DAF_ERR_MISSING; ... */
+int daf__lengths(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err);
+
+/* Whether so many elements could be held in memory. Returns 0; DAF_ERR_LIMIT. */
+int daf__check_size(const daf *d, uint64_t rows, uint64_t columns, daf_error *err);
+
+/* Both. */
 int daf__shape(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err);
 
 /* Fills in the environment's and our own defaults. Returns 0; DAF_ERR_ARG. */

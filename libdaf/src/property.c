@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edit.h"
 #include "error.h"
-#include "handle.h"
 
 const char *daf__property_text(char text[DAF__PROPERTY_TEXT], const daf__property *p) {
     switch (p->kind) {
@@ -41,7 +41,9 @@ int daf__property_has(daf *d, bool *ret, const daf__property *p, daf_error *err)
 int daf__property_is_free(daf *d, bool *there, const daf__property *p, bool overwrite, daf_error *err) {
     char text[DAF__PROPERTY_TEXT];
     int rc = daf__property_has(d, there, p, err);
-    if (rc == 0 && *there && !overwrite)
+    if (rc == 0 && *there && overwrite)
+        return daf__edit_check_removal(d, p, err);
+    if (rc == 0 && *there)
         rc = daf__fail(err, DAF_ERR_EXISTS, 0, 0, "%s: %s exists already", d->store->path,
                        daf__property_text(text, p));
     return rc;

@@ -6,6 +6,7 @@
 
 static int stage_scalar(daf__edit *e, const daf__property *p, const daf_scalar *scalar, bool there,
                         daf_error *err) {
+    static const char *const kept[] = {".json", NULL};
     daf__key base = daf__property_key(p), key = daf__key_with(&base, ".json");
     daf__buf json = {0};
     daf__scalar_write(&json, scalar);
@@ -13,7 +14,7 @@ static int stage_scalar(daf__edit *e, const daf__property *p, const daf_scalar *
     if (rc == 0)
         rc = daf__edit_put_bytes(e, key.text, json.data, json.size, err);
     if (rc == 0 && there)
-        rc = daf__edit_remove(e, p, ".json", NULL, err);
+        rc = daf__edit_remove(e, p, kept, err);
     if (rc == 0)
         rc = daf__edit_list(e, &base, json.data, json.size, err);
     daf__buf_free(&json);

@@ -125,6 +125,7 @@ struct daf__store {
     const daf__store_ops *ops;
     char *path;          /* as the caller gave it, for messages */
     bool keeps_metadata; /* has a metadata.json */
+    bool append_only;    /* takes no change but files put under names that are free: an archive */
     bool made;           /* this open made it */
     bool fresh;          /* has no marker daf.json: to be made, or no repository */
     bool batching;       /* settle comes at the end of several changes */

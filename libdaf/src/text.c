@@ -58,6 +58,27 @@ err_free_content:
     return rc;
 }
 
+int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_error *err) {
+    size_t bytes = 1;
+    for (uint64_t i = 0; i < n; i++)
+        bytes += strlen(texts[i]) + 1;
+    char *pool = malloc(bytes);
+    const char **next = malloc(((size_t)n + 1) * sizeof *next);
+    if (!pool || !next) {
+        free(pool);
+        free(next);
+        return daf__no_memory(err);
+    }
+    char *to = pool;
+    for (uint64_t i = 0; i < n; i++) {
+        next[i] = to;
+        to = stpcpy(to, texts[i]) + 1;
+    }
+    next[n] = to;
+    *ret = (daf__texts){.pool = pool, .next = next, .n = n};
+    return 0;
+}
+
 int daf__count_lines(daf__file *f, uint64_t *ret, daf_error *err) {
     char *piece = malloc(PIECE_BYTES);
     if (!piece)

@@ -22,6 +22,9 @@ static inline size_t daf__texts_bytes(const daf__texts *t, uint64_t i) {
  * Returns 0; DAF_ERR_CORRUPT no UTF-8; DAF_ERR_NOMEM. */
 int daf__texts_split(daf__texts *ret, daf__buf *content, const char *where, daf_error *err);
 
+/* Copies the texts. Returns 0; DAF_ERR_NOMEM. */
+int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_error *err);
+
 /* The number of lines of a text file, read in pieces. */
 int daf__count_lines(daf__file *f, uint64_t *ret, daf_error *err);
 

@@ -3,8 +3,9 @@
  * A repository holds named properties: scalars; axes (named lists of unique entries); vectors (one value for
  * each entry of an axis); matrices (one value for each pair of entries of a rows axis and a columns axis,
  * column-major: element (i, j) at i + j * rows). On disk it is a directory of JSON descriptors and payload
- * files; a dense payload is either flat (bare little-endian values, read by mapping) or packed (compressed
- * chunks in one file that is a ZIP archive and a Zarr v3 shard at once).
+ * files. A dense property has one payload; a sparse one has one for its values, one for their indices and, a
+ * matrix, one for its columns. Each payload is either flat (bare little-endian values, read by mapping) or
+ * packed (compressed chunks in one file that is a ZIP archive and a Zarr v3 shard at once).
  *
  * Errors     Functions that return int return 0 or a negative DAF_ERR_ code; the optional last argument gets
  *            the details. Out parameters are untouched on failure. Damaged files are errors, never crashes.
@@ -285,13 +286,29 @@ typedef enum daf_packing {
     DAF_PACK_LARGE /* from the target chunk size on */
 } daf_packing;
 
-/* How a property is written. NULL in place of a pointer to it: nothing is overwritten, packed as opened. */
+/* Whether a vector or matrix is stored dense or sparse; the call converts what it is given. Of floats -0.0 counts
+ * as a value to be stored, so that a conversion loses nothing. */
+typedef enum daf_form {
+    DAF_FORM_AS_GIVEN = 0,
+    DAF_FORM_DENSE,
+    DAF_FORM_SPARSE,
+    DAF_FORM_SMALLER /* sparse when that takes at most three quarters of the bytes (uncompressed) */
+} daf_form;
+
+/* How a property is written. NULL in place of a pointer to it: nothing is overwritten, packed as opened, in the
+ * form and layout that is given. */
 typedef struct daf_set_options {
     bool overwrite; /* replace a property of this name, of whatever type and form */
     daf_packing packing;
     daf_codec codec;          /* DAF_CODEC_DEFAULT: as opened */
     int level;                /* 0: as opened */
     uint32_t target_chunk_kb; /* 0: as opened */
+    daf_form form;
+    /* Of the indices of a sparse property. DAF_BOOL, the default: the smallest of UInt16, UInt32 and UInt64 that
+     * holds every axis length and the number of stored values + 1; else this integer type, which must hold
+     * them. */
+    daf_type index_type;
+    bool both_layouts; /* of a matrix on two axes: its transpose is stored too (see daf_relayout_matrix) */
 } daf_set_options;
 
 /* Fills in the defaults. */
@@ -354,6 +371,16 @@ DAF_API size_t daf_array_string_bytes(const daf_array *a, uint64_t i);
 /* Whether the values are a view of the file (or of a memory repository's bytes). */
 DAF_API bool daf_array_is_mapped(const daf_array *a);
 
+/* A part of a vector (columns from 0, one of them) or of a matrix. */
+typedef struct daf_range {
+    uint64_t first_row, n_rows;
+    uint64_t first_column, n_columns;
+} daf_range;
+
+/* Copies a part of the array to a new one. Returns 0; DAF_ERR_ARG a range that is not inside; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_array_slice(daf_array **ret, const daf_array *a, const daf_range *range,
+                                         daf_error *err);
+
 /* ------------------------------------------------------------------------------------------------ axes */
 
 /* Adds an axis with the entries [n].
@@ -398,27 +425,120 @@ DAF_API DAF_MUST_USE int daf_set_vector(daf *d, const char *axis, const char *na
 
 /* Sets a dense matrix in the layout rows x columns; n must equal the product of the axis lengths. Otherwise
  * as daf_set_vector. The other layout (columns x rows) is a property of its own, but overwriting or deleting
- * one removes both, so that they cannot contradict each other. */
+ * one removes both, so that they cannot contradict each other (with both_layouts the other one is written
+ * anew). */
 DAF_API DAF_MUST_USE int daf_set_matrix(daf *d, const char *rows, const char *columns, const char *name,
                                         daf_type type, const void *values, uint64_t n,
                                         const daf_set_options *options, daf_error *err);
 
-/* Gets a dense vector or matrix: flat numeric values as a view of the file, everything else decoded once.
+/* Gets a vector or matrix: dense flat numeric values as a view of the file, everything else decoded once, a sparse
+ * property with zeros (false, "") filled in.
  *  Returns  0; DAF_ERR_MISSING the axis, the property or its payload; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED;
- *           DAF_ERR_UNSUPPORTED a sparse property, or a codec this version cannot decode (info still works);
+ *           DAF_ERR_UNSUPPORTED a codec this version cannot decode (info still works);
  *           DAF_ERR_LIMIT; DAF_ERR_IO; DAF_ERR_NOMEM
- *  Source   specification sections 2.4, 3, 9, 10
+ *  Source   specification sections 2.4, 3, 4, 9, 10
  */
 DAF_API DAF_MUST_USE int daf_get_vector(daf *d, daf_array **ret, const char *axis, const char *name,
                                         daf_error *err);
 DAF_API DAF_MUST_USE int daf_get_matrix(daf *d, daf_array **ret, const char *rows, const char *columns,
                                         const char *name, daf_error *err);
 
+/* Gets a part of a vector or matrix, always as a copy. Of flat values only the part is read, of packed ones only
+ * the chunks that hold some of it.
+ *  Returns  as daf_get_vector; DAF_ERR_ARG a range that is not inside
+ */
+DAF_API DAF_MUST_USE int daf_get_vector_range(daf *d, daf_array **ret, const char *axis, const char *name,
+                                              uint64_t first, uint64_t n, daf_error *err);
+DAF_API DAF_MUST_USE int daf_get_matrix_range(daf *d, daf_array **ret, const char *rows, const char *columns,
+                                              const char *name, const daf_range *range, daf_error *err);
+
+/* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
+ * or not as the options say for it. Dense flat and packed matrices are read and written once, in cache-sized
+ * blocks, through the executor in parallel.
+ *  options  `overwrite`: replaces that layout (the one that is read stays); `both_layouts` means nothing; NULL:
+ *           the defaults
+ *  Returns  as daf_get_matrix and daf_set_matrix; DAF_ERR_ARG both axes are the same; DAF_ERR_EXISTS
+ *  Source   specification section 6
+ */
+DAF_API DAF_MUST_USE int daf_relayout_matrix(daf *d, const char *rows, const char *columns, const char *name,
+                                             const daf_set_options *options, daf_error *err);
+
 /* Deletes a vector, or both layouts of a matrix. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_IO.
  */
 DAF_API DAF_MUST_USE int daf_delete_vector(daf *d, const char *axis, const char *name, daf_error *err);
 DAF_API DAF_MUST_USE int daf_delete_matrix(daf *d, const char *rows, const char *columns, const char *name,
                                            daf_error *err);
+
+/* ----------------------------------------------------------------------------------- sparse properties */
+
+/* Sparse values as they lie on disk: by columns, with indices from 1. A vector is a matrix of one column without
+ * colptr. Stored zeros are legal; what is not stored is 0, false or "". */
+typedef struct daf_csc {
+    daf_type type;
+    daf_type index_type; /* one of the eight integer types, of colptr and indices */
+    uint64_t rows, columns;
+    uint64_t nnz; /* how many values are stored */
+    const void
+        *colptr; /* matrix: [columns + 1], from 1 to nnz + 1, never decreasing: column j (from 0) holds the
+                            stored values colptr[j] - 1 .. colptr[j + 1] - 2, counted from 0; vector: NULL */
+    const void *indices; /* [nnz] rows from 1, strictly increasing within a column */
+    /* [nnz] in host byte order. Bool: uint8_t, or NULL when all are true; String: const char *const *. */
+    const void *values;
+} daf_csc;
+
+/* A sparse vector or matrix that was got. What it holds obeys the rules of daf_csc: they are checked when it is
+ * got. As a daf_array it is immutable and independent of the handle and the property until daf_sparse_free; flat
+ * numeric parts are views of their mapped files, with what is said there about programs that change or cut such a
+ * file in place. */
+typedef struct daf_sparse daf_sparse;
+
+/* NULL is fine. */
+DAF_API void daf_sparse_free(daf_sparse *s);
+
+/* The arrays; they live as long as the handle. Not NULL where [0] elements are to be had, but for `values` of Bool
+ * and `colptr` of a vector. */
+DAF_API const daf_csc *daf_sparse_csc(const daf_sparse *s);
+
+/* The row, from 0, of stored value k < nnz. */
+DAF_API uint64_t daf_sparse_index(const daf_sparse *s, uint64_t k);
+
+/* The number, from 0, of the first stored value of a column; of `columns`: nnz. */
+DAF_API uint64_t daf_sparse_start(const daf_sparse *s, uint64_t column);
+
+/* Whether the indices (and so, where any values are stored, most of the memory) are a view of a file. */
+DAF_API bool daf_sparse_is_mapped(const daf_sparse *s);
+
+/* Copies a part of it to a new one, which keeps the index type. Returns as daf_array_slice. */
+DAF_API DAF_MUST_USE int daf_sparse_slice(daf_sparse **ret, const daf_sparse *s, const daf_range *range,
+                                          daf_error *err);
+
+/* Fills in the zeros. Returns 0; DAF_ERR_LIMIT; DAF_ERR_NOMEM. */
+DAF_API DAF_MUST_USE int daf_sparse_to_dense(daf_array **ret, const daf_sparse *s, daf_error *err);
+
+/* Sets a sparse vector or matrix (or, with DAF_FORM_DENSE, a dense one from sparse values).
+ *  csc      borrowed; rows and columns must equal the axis lengths (a vector's columns: 1)
+ *  options  NULL: the defaults. `packing` is decided for each part by its own length; the values of a String
+ *           property stay flat.
+ *  Stores   values of type Bool only when some are false. In a directory of format 1.0 the version is raised to
+ *           1.1 first; in an archive of format 1.0 the form of 1.0 is written.
+ *  Returns  as daf_set_vector; DAF_ERR_ARG sizes that contradict the axes; DAF_ERR_VALUE colptr or indices against
+ *           the rules, or an index type that cannot hold them
+ *  Source   specification sections 2.1, 2.4, 4, 8
+ */
+DAF_API DAF_MUST_USE int daf_set_sparse_vector(daf *d, const char *axis, const char *name, const daf_csc *csc,
+                                               const daf_set_options *options, daf_error *err);
+DAF_API DAF_MUST_USE int daf_set_sparse_matrix(daf *d, const char *rows, const char *columns,
+                                               const char *name, const daf_csc *csc,
+                                               const daf_set_options *options, daf_error *err);
+
+/* Gets a vector or matrix as sparse; a dense one is converted.
+ *  Returns  as daf_get_vector. Every rule of daf_csc is checked: DAF_ERR_CORRUPT, with the file and the place.
+ *  Source   specification sections 2.4, 4
+ */
+DAF_API DAF_MUST_USE int daf_get_sparse_vector(daf *d, daf_sparse **ret, const char *axis, const char *name,
+                                               daf_error *err);
+DAF_API DAF_MUST_USE int daf_get_sparse_matrix(daf *d, daf_sparse **ret, const char *rows,
+                                               const char *columns, const char *name, daf_error *err);
 
 /* -------------------------------------------------------------------------------------- what is there */
 
@@ -447,20 +567,40 @@ DAF_API DAF_MUST_USE int daf_list_vectors(daf *d, daf_names *ret, const char *ax
 DAF_API DAF_MUST_USE int daf_list_matrices(daf *d, daf_names *ret, const char *rows, const char *columns,
                                            daf_error *err);
 
+/* One payload of a vector or matrix. */
+typedef struct daf_part_info {
+    char name[8];
+    daf_type type;
+    uint64_t n; /* elements */
+    bool packed;
+    bool indexed;
+    char compression[32];
+    int level;
+    uint64_t chunk_rows, chunk_columns, n_chunks;
+    uint64_t raw_bytes; /* uncompressed; of String: 0 */
+    uint64_t disk_bytes;
+} daf_part_info;
+
 /* What a vector or matrix is and how it lies on disk. */
 typedef struct daf_info {
     daf_type type;
     uint64_t rows;    /* of a vector: the axis length */
     uint64_t columns; /* of a vector: 1 */
-    bool sparse;      /* then `packed` and what follows speaks of no component and is 0 */
-    bool packed;
+    bool sparse;
+    bool packed;          /* sparse: some part is, and the fields up to n_chunks are 0; see `parts` */
     bool indexed;         /* packed with the leading index of a Zarr shard ("indexed+zipped") */
     char compression[32]; /* the codec's name as written, "" when flat */
     int level;
     uint64_t chunk_rows, chunk_columns;
     uint64_t n_chunks;
-    uint64_t raw_bytes;  /* uncompressed; of String: 0 */
+    uint64_t raw_bytes;  /* uncompressed, of all parts; without those of String */
     uint64_t disk_bytes; /* of all its files: descriptor and payloads */
+    daf_type index_type; /* sparse, as nnz */
+    uint64_t nnz;
+    /* The payloads: of a dense property "data"; of a sparse one "colptr" (a matrix), "nzind" (a vector) or "rowval",
+     * and "nzval" where it is stored. */
+    unsigned n_parts;
+    daf_part_info parts[3];
 } daf_info;
 
 /* Fills *ret from the descriptor and the sizes of the files; reads no values.

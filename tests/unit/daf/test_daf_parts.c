@@ -282,8 +282,10 @@ static void descriptors_are_parsed_by_shape(void **state) {
     assert_true(d.sparse && d.type == DAF_BOOL);
     const char *wide = PACKED("[8,3]", ",\"compression\":\"gzip\",\"compression_level\":7");
     OK(daf__descriptor_parse(&d, DAF__MATRIX, wide, strlen(wide), "case", e));
-    assert_true(d.packed && !d.packing.indexed && d.packing.chunk_rows == 8 && d.packing.chunk_columns == 3);
-    assert_string_equal(d.packing.compression, "gzip");
+    const daf__component *values = &d.parts[DAF__VALUES];
+    assert_true(values->packed && !values->packing.indexed);
+    assert_true(values->packing.chunk_rows == 8 && values->packing.chunk_columns == 3);
+    assert_string_equal(values->packing.compression, "gzip");
     descriptor_case(DAF__VECTOR, wide, DAF_ERR_CORRUPT, "chunk_shape");
     descriptor_case(DAF__MATRIX, PACKED("[8,0]", ",\"compression\":\"gzip\""), DAF_ERR_CORRUPT,
                     "chunk_shape");

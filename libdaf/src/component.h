@@ -1,0 +1,43 @@
+/* One array of a property in a file: flat values, lines of text, or a shard. */
+#ifndef DAF_SRC_COMPONENT_H
+#define DAF_SRC_COMPONENT_H
+
+#include "array.h"
+#include "descriptor.h"
+#include "handle.h"
+
+/* The shape that chunks are laid over. A vector, and each part of a sparse property, is a vector of `rows`. */
+typedef struct daf__extent {
+    daf__kind kind;
+    uint64_t rows, columns;
+} daf__extent;
+
+/* The number of elements of a flat numeric file whose descriptor has no n_elements, from its size.
+ * Returns 0; DAF_ERR_CORRUPT. */
+int daf__component_count(const daf__file *f, daf_type type, uint64_t *ret, daf_error *err);
+
+typedef enum daf__access {
+    DAF__VIEW, /* flat numeric values as a view of the file, everything else decoded */
+    DAF__COPY  /* nothing mapped, so that a file that is cut meanwhile is an error and no signal */
+} daf__access;
+
+/* Reads the array; chunks through the handle's executor.
+ * Returns 0; DAF_ERR_TRUNCATED; DAF_ERR_CORRUPT; DAF_ERR_UNSUPPORTED; DAF_ERR_LIMIT; ... */
+int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                        const daf__component *c, daf__access access, daf_error *err);
+
+/* Reads the elements of `range`, of packed ones only from the chunks that hold some. */
+int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                              const daf__component *c, const daf_range *range, daf_error *err);
+
+/* Decides whether an array of c->type is stored packed, and how (specification section 8). o may be NULL.
+ * Returns 0; DAF_ERR_ARG, DAF_ERR_UNSUPPORTED the codec or level. */
+int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,
+                          const daf_set_options *o, daf_error *err);
+
+/* Writes the array to an empty out. values: [rows * columns], String: const char *const *.
+ * `where` names the property in errors. */
+int daf__component_write(daf__out *out, const daf__extent *extent, const daf__component *c,
+                         const void *values, const daf *d, const char *where, daf_error *err);
+
+#endif

@@ -1,0 +1,224 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "component.h"
+#include "error.h"
+#include "shard.h"
+
+int daf__component_count(const daf__file *f, daf_type type, uint64_t *ret, daf_error *err) {
+    size_t width = daf_type_bytes(type);
+    if (f->size % width)
+        return daf__fail(err, DAF_ERR_CORRUPT, 0, f->size, "%s: %" PRIu64 " bytes are no whole %s values",
+                         f->where, f->size, daf_type_name(type));
+    *ret = f->size / width;
+    return 0;
+}
+
+static int check_size(const daf__file *f, const daf_array *a, daf_error *err) {
+    uint64_t n = daf_array_count(a), wanted = n * daf_type_bytes(a->type);
+    if (f->size == wanted)
+        return 0;
+    return daf__fail(err, f->size < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0,
+                     f->size < wanted ? f->size : wanted,
+                     "%s: %" PRIu64 " bytes are %s than %" PRIu64 " %s values", f->where, f->size,
+                     f->size < wanted ? "fewer" : "more", n, daf_type_name(a->type));
+}
+
+static void swap_values(daf_array *a) {
+    size_t width = daf_type_bytes(a->type);
+    for (uint64_t i = 0; i < daf_array_count(a); i++) {
+        uint8_t value[DAF__MAX_TYPE_BYTES], *at = (uint8_t *)a->owned + i * width;
+        bytes_copy_le(value, at, 1, width);
+        memcpy(at, value, width);
+    }
+}
+
+static int own_values(daf_array *a, daf_error *err) {
+    uint64_t bytes = daf_array_count(a) * daf_type_bytes(a->type);
+    a->owned = malloc(bytes ? (size_t)bytes : 1);
+    a->values = a->owned;
+    return a->owned ? 0 : daf__no_memory(err);
+}
+
+/* ---- flat */
+
+static int copy_flat(daf__file *f, daf_array *a, daf_error *err) {
+    int rc = own_values(a, err);
+    if (rc == 0 && f->size)
+        rc = f->ops->read(f, a->owned, (size_t)f->size, 0, err);
+    if (rc == 0 && !BYTES_HOST_IS_LITTLE)
+        swap_values(a);
+    return rc;
+}
+
+static int load_flat(daf__file *f, daf_array *a, daf__access access, daf_error *err) {
+    int rc = check_size(f, a, err);
+    if (rc)
+        return rc;
+    if (f->size == 0 || access == DAF__COPY || !BYTES_HOST_IS_LITTLE)
+        return copy_flat(f, a, err);
+    daf_error details;
+    rc = f->ops->map(f, &a->map, &details);
+    if (rc == DAF_ERR_UNSUPPORTED)
+        return copy_flat(f, a, err);
+    a->values = a->map.data;
+    return rc ? daf__pass(err, &details) : 0;
+}
+
+static int load_lines(daf__file *f, daf_array *a, daf_error *err) {
+    daf__buf content = {0};
+    int rc = daf__file_read_whole(f, &content, UINT64_MAX, err);
+    if (rc == 0)
+        rc = daf__texts_split(&a->texts, &content, f->where, err);
+    if (rc)
+        return rc;
+    uint64_t wanted = daf_array_count(a);
+    if (a->texts.n == wanted)
+        return 0;
+    return daf__fail(err, a->texts.n < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0, f->size,
+                     "%s: too %s lines: %" PRIu64 ", but %" PRIu64 " values are needed", f->where,
+                     a->texts.n < wanted ? "few" : "many", a->texts.n, wanted);
+}
+
+/* ---- packed */
+
+static int open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__extent *extent,
+                      const daf__component *c, daf_error *err) {
+    daf__grid grid;
+    (void)d;
+    int rc = daf__grid_make(&grid, extent->kind, extent->rows, extent->columns, &c->packing, f->where, err);
+    return rc ? rc : daf__shard_open(ret, f, &grid, c->type, c->packing.compression, err);
+}
+
+static int load_shard(const daf *d, daf__file *f, daf_array *a, const daf__extent *extent,
+                      const daf__component *c, daf_error *err) {
+    daf__shard shard;
+    int rc = open_shard(&shard, d, f, extent, c, err);
+    if (rc)
+        return rc;
+    if (c->type == DAF_STRING) {
+        rc = daf__shard_read_texts(&shard, &a->texts, err);
+    } else {
+        rc = own_values(a, err);
+        if (rc == 0)
+            rc = daf__shard_read_values(&shard, a->owned, err);
+    }
+    daf__shard_close(&shard);
+    return rc;
+}
+
+int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                        const daf__component *c, daf__access access, daf_error *err) {
+    daf_array *a = daf__array_new(c->type, extent->rows, extent->columns);
+    int rc = 0;
+    if (!a)
+        return daf__no_memory(err);
+    bool empty = extent->rows == 0 || extent->columns == 0; /* always flat */
+    if (c->packed && !empty)
+        rc = load_shard(d, f, a, extent, c, err);
+    else if (c->type == DAF_STRING)
+        rc = load_lines(f, a, err);
+    else
+        rc = load_flat(f, a, access, err);
+    if (rc)
+        daf_array_free(a);
+    else
+        *ret = a;
+    return rc;
+}
+
+/* ---- ranges */
+
+static int read_flat_range(daf__file *f, daf_array *a, uint64_t rows, const daf_range *r, daf_error *err) {
+    size_t width = daf_type_bytes(a->type);
+    /* Whole columns lie in one piece. */
+    uint64_t piece = r->n_rows == rows ? r->n_rows * r->n_columns : r->n_rows;
+    uint64_t n_pieces = r->n_rows == rows ? 1 : r->n_columns;
+    int rc = own_values(a, err);
+    for (uint64_t i = 0; i < n_pieces && piece && rc == 0; i++) {
+        uint64_t from = (r->first_column + i) * rows + r->first_row;
+        rc = f->ops->read(f, (uint8_t *)a->owned + (size_t)(i * piece) * width, (size_t)piece * width,
+                          from * width, err);
+    }
+    if (rc == 0 && !BYTES_HOST_IS_LITTLE)
+        swap_values(a);
+    return rc;
+}
+
+/* Copies what chunk k (decoded in s->raw) holds of the range. */
+static void take_from_chunk(const daf__shard *s, uint64_t k, const daf_range *r, uint8_t *to) {
+    size_t width = daf_type_bytes(s->type);
+    daf__span span = daf__grid_span(&s->grid, k);
+    uint64_t row = span.row > r->first_row ? span.row : r->first_row;
+    uint64_t column = span.column > r->first_column ? span.column : r->first_column;
+    uint64_t row_end = span.row + span.n_rows, column_end = span.column + span.n_columns;
+    if (row_end > r->first_row + r->n_rows)
+        row_end = r->first_row + r->n_rows;
+    if (column_end > r->first_column + r->n_columns)
+        column_end = r->first_column + r->n_columns;
+    for (; column < column_end; column++) {
+        uint64_t from = (column - span.column) * s->grid.chunk_rows + row - span.row;
+        uint64_t at = (column - r->first_column) * r->n_rows + row - r->first_row;
+        daf__values_copy(to + (size_t)at * width, s->type, s->raw.data + (size_t)from * width,
+                         (size_t)(row_end - row));
+    }
+}
+
+static int read_shard_range(const daf *d, daf__file *f, daf_array *a, const daf__extent *extent,
+                            const daf__component *c, const daf_range *r, daf_error *err) {
+    daf__shard s;
+    int rc = open_shard(&s, d, f, extent, c, err);
+    if (rc)
+        return rc;
+    rc = own_values(a, err);
+    const daf__grid *g = &s.grid;
+    uint64_t row_end = (r->first_row + r->n_rows - 1) / g->chunk_rows + 1;
+    uint64_t column_end = (r->first_column + r->n_columns - 1) / g->chunk_columns + 1;
+    for (uint64_t j = r->first_column / g->chunk_columns; j < column_end && rc == 0; j++) {
+        for (uint64_t i = r->first_row / g->chunk_rows; i < row_end && rc == 0; i++) {
+            uint64_t k = i + j * g->row_chunks;
+            rc = daf__shard_decode(&s, k, &s.raw, err);
+            if (rc == 0)
+                take_from_chunk(&s, k, r, a->owned);
+        }
+    }
+    daf__shard_close(&s);
+    return rc;
+}
+
+static int slice_all(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                     const daf__component *c, const daf_range *range, daf_error *err) {
+    daf_array *all;
+    int rc = daf__component_load(&all, d, f, extent, c, DAF__COPY, err);
+    if (rc)
+        return rc;
+    rc = daf_array_slice(ret, all, range, err);
+    daf_array_free(all);
+    return rc;
+}
+
+int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                              const daf__component *c, const daf_range *range, daf_error *err) {
+    if (c->type == DAF_STRING)
+        return slice_all(ret, d, f, extent, c, range, err);
+    daf_array *a = daf__array_new(c->type, range->n_rows, range->n_columns);
+    if (!a)
+        return daf__no_memory(err);
+    daf_array whole = {.type = c->type, .rows = extent->rows, .columns = extent->columns};
+    int rc = 0;
+    bool empty = range->n_rows == 0 || range->n_columns == 0;
+    if (!c->packed)
+        rc = check_size(f, &whole, err);
+    if (rc == 0 && empty)
+        rc = own_values(a, err);
+    else if (rc == 0 && c->packed)
+        rc = read_shard_range(d, f, a, extent, c, range, err);
+    else if (rc == 0)
+        rc = read_flat_range(f, a, extent->rows, range, err);
+    if (rc)
+        daf_array_free(a);
+    else
+        *ret = a;
+    return rc;
+}

@@ -1,0 +1,55 @@
+/* Reading and writing a vector or matrix with all its parts. */
+#ifndef DAF_SRC_PROPERTY_H
+#define DAF_SRC_PROPERTY_H
+
+#include "component.h"
+#include "content.h"
+#include "edit.h"
+
+/* Reads and parses the descriptor. *stamp may be NULL.
+ * Returns as daf__descriptor_parse; DAF_ERR_MISSING no such property. */
+int daf__read_descriptor(daf *d, daf__descriptor *ret, daf__stamp *stamp, const daf__property *p,
+                         daf_error *err);
+
+/* ---- reading */
+
+typedef struct daf__loaded {
+    daf__descriptor descriptor;
+    daf__content content; /* borrows from the arrays */
+    daf_array *parts[DAF__N_PARTS];
+} daf__loaded;
+
+/* Loads all parts and checks their sizes and, of sparse ones, every rule of section 4.
+ * range: of a dense property only this part; NULL: all. */
+int daf__property_load(daf *d, daf__loaded *ret, const daf__property *p, daf__access access,
+                       const daf_range *range, daf_error *err);
+void daf__loaded_free(daf__loaded *l);
+
+/* Whether the range lies inside of the shape. Returns 0; DAF_ERR_ARG. */
+int daf__range_check(const daf_range *range, uint64_t rows, uint64_t columns, daf_error *err);
+
+/* ---- writing */
+
+/* How the content will be stored: its form, and which parts are packed. */
+int daf__property_plan(daf__descriptor *ret, const daf *d, const daf__content *c, const daf_set_options *o,
+                       daf_error *err);
+
+/* Adds the steps that store the content under the descriptor (whose form and types are the content's), in place of what
+ * is `there`. The order: payloads, descriptor, what is left of an older form. Where a payload takes the name of an old
+ * one under another descriptor, or one of several, the old descriptor goes first, so that no reader takes the one for
+ * the other. */
+int daf__property_stage(daf__edit *e, const daf__property *p, const daf__content *c,
+                        const daf__descriptor *descriptor, bool there, daf_error *err);
+
+/* Stages the content in the form and with the index type that the options ask for. */
+int daf__property_put(daf__edit *e, const daf__property *p, const daf__content *c, const daf_set_options *o,
+                      bool there, daf_error *err);
+
+/* The handle may write, and the names may be written. */
+int daf__check_writing(daf *d, const daf__property *p, daf_error *err);
+
+/* Stores the content, and its other layout as the options say. The content was checked. */
+int daf__property_set(daf *d, const daf__property *p, const daf__content *c, const daf_set_options *o,
+                      daf_error *err);
+
+#endif

@@ -11,16 +11,17 @@
 
 typedef struct merge_options {
     const command *self;
-    bool overwrite, force, unframed, json;
+    bool overwrite, force, partial, unframed, json;
 } merge_options;
 
-enum { OPTION_OVERWRITE = 256, OPTION_FORCE, OPTION_UNFRAMED, OPTION_JSON };
+enum { OPTION_OVERWRITE = 256, OPTION_FORCE, OPTION_PARTIAL, OPTION_UNFRAMED, OPTION_JSON };
 
 static bool merge_option(void *ctx, int option, const char *argument) {
     merge_options *o = ctx;
     (void)argument;
     o->overwrite |= option == OPTION_OVERWRITE;
     o->force |= option == OPTION_FORCE;
+    o->partial |= option == OPTION_PARTIAL;
     o->unframed |= option == OPTION_UNFRAMED;
     o->json |= option == OPTION_JSON;
     return true;
@@ -102,7 +103,8 @@ static int merge_attributes(merge_job *job) {
         code = add_attributes(job, &job->parts.parts[i]);
     if (code == 0)
         code = check_differences(job);
-    return code == 0 && !records_end_cut(&job->attributes) ? no_memory(job) : code;
+    const split_mark *last = &job->parts.parts[job->parts.n - 1].mark;
+    return code == 0 && !records_end_cut(&job->attributes, last) ? no_memory(job) : code;
 }
 
 /* ---- items ---- */
@@ -254,7 +256,8 @@ static int merge_files(const merge_options *o, const char *output, char **paths,
     job.parts = (merge_parts){.self = o->self,
                               .n = n,
                               .options = {.unframed = o->unframed, .pool = cli_pool_new(0)},
-                              .force = o->force};
+                              .force = o->force,
+                              .partial = o->partial};
     int code = merge_once(&job, paths);
     if (code == MOVE_AGAIN) {
         job.parts.options.count = true;
@@ -269,6 +272,7 @@ static int merge_files(const merge_options *o, const char *output, char **paths,
 static int merge_run(const command *self, int argc, char **argv) {
     static const struct option options[] = {{"overwrite", no_argument, NULL, OPTION_OVERWRITE},
                                             {"force", no_argument, NULL, OPTION_FORCE},
+                                            {"partial", no_argument, NULL, OPTION_PARTIAL},
                                             {"unframed", no_argument, NULL, OPTION_UNFRAMED},
                                             {"json", no_argument, NULL, OPTION_JSON},
                                             {"help", no_argument, NULL, 'h'},
@@ -281,29 +285,33 @@ static int merge_run(const command *self, int argc, char **argv) {
 const command command_merge = {
     .name = "merge",
     .summary = "parts of a recording as one file",
-    .help = "usage: d7 merge OUT PART... [--force] [--overwrite] [--unframed] [--json]\n\n"
-            "Puts .photons files together, one after the other: the parts that d7 split made, or those that "
-            "a recorder rolled\n"
-            "over to. Milliseconds, gaps and markers count from the first photon of all. Parts that tell "
-            "their place\n"
-            "(photond.part, photond.first_photon) are put in that order, and none may be missing; others "
-            "come as given.\n"
-            "What d7 split took apart becomes what it was.\n\n"
-            "  --force       merge also what does not follow each other, or is of different recordings or "
-            "instruments, in the\n"
-            "                order given\n"
-            "  --overwrite   replace OUT if it is there\n"
-            "  --unframed    read files without begin and end bits, as one other program writes them\n"
-            "  --json        say in one JSON object what was merged\n"
-            "  --help        this text\n\n"
-            "Attributes are the first part's, in its order; those of later parts that it lacks are added, "
-            "those that differ are\n"
-            "named. OUT gets its name when it is complete; until then, and when something goes wrong, there "
-            "is none.\n"
-            "Exit status: 0 good, 1 the data has problems, 2 usage, a part cannot be read or does not fit, "
-            "or OUT cannot be\n"
-            "written.\n\n"
-            "Examples:\n"
-            "  d7 merge whole.photons run.photons run.*.photons\n",
+    .help =
+        "usage: d7 merge OUT PART... [--partial] [--force] [--overwrite] [--unframed] [--json]\n\n"
+        "Puts .photons files together, one after the other: the parts that d7 split made, or those that "
+        "a recorder rolled\n"
+        "over to. Milliseconds, gaps and markers count from the first photon of all. Parts that tell "
+        "their place\n"
+        "(photond.part, photond.first_photon) are put in that order, and none may be missing; others "
+        "come as given.\n"
+        "What d7 split took apart becomes what it was. Its parts also tell which is the first and which the "
+        "last; those that\n"
+        "a recorder made do not tell which is the last.\n\n"
+        "  --partial     parts of a split may be missing before and after those given\n"
+        "  --force       merge also what does not follow each other, or is of different recordings or "
+        "instruments, in the\n"
+        "                order given\n"
+        "  --overwrite   replace OUT if it is there\n"
+        "  --unframed    read files without begin and end bits, as one other program writes them\n"
+        "  --json        say in one JSON object what was merged\n"
+        "  --help        this text\n\n"
+        "Attributes are the first part's, in its order; those of later parts that it lacks are added, "
+        "those that differ are\n"
+        "named. OUT gets its name when it is complete; until then, and when something goes wrong, there "
+        "is none.\n"
+        "Exit status: 0 good, 1 the data has problems, 2 usage, a part cannot be read or does not fit, "
+        "or OUT cannot be\n"
+        "written.\n\n"
+        "Examples:\n"
+        "  d7 merge whole.photons run.photons run.*.photons\n",
     .run = merge_run,
 };

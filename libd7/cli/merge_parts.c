@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/output.h"
-#include "transfer_records.h"
 
 /* ---- looking into the parts ---- */
 
@@ -13,6 +12,7 @@
 static void read_place(merge_part *part, const attribute_list *list) {
     static const char *const keys[N_SETS] = {NULL, "photond.first_photon", "photond.first_tag",
                                              "photond.first_ms"};
+    part->mark = records_mark(list);
     part->has_number = records_number(list, "photond.part", &part->number);
     for (unsigned set = SET_PHOTONS; set < N_SETS; set++)
         part->knows[set] =
@@ -190,6 +190,24 @@ static int place_parts(merge_parts *m) {
     return 0;
 }
 
+/* Where the parts begin tells what is missing in between; that none is missing before and after, the marks of a split do. */
+static int check_whole(const merge_parts *m) {
+    const merge_part *first = &m->parts[0], *last = &m->parts[m->n - 1];
+    if (first->mark.number > 1)
+        return command_fail(
+            m->self,
+            "%s: is part %" PRIu64
+            " of what was split, and those before it are missing; --partial merges all the same",
+            first->path, first->mark.number);
+    if (last->mark.number && !last->mark.of)
+        return command_fail(
+            m->self,
+            "%s: is not the last part of what was split, and those after it are missing; --partial "
+            "merges all the same",
+            last->path);
+    return 0;
+}
+
 int merge_order(merge_parts *m) {
     if (!m->force && all_know(m))
         sort(m);
@@ -202,5 +220,6 @@ int merge_order(merge_parts *m) {
                 m->parts[i].path);
             return CLI_PROBLEMS;
         }
-    return place_parts(m);
+    int code = place_parts(m);
+    return code == 0 && !m->force && !m->partial ? check_whole(m) : code;
 }

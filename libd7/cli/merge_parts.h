@@ -3,6 +3,7 @@
 #define D7_CLI_MERGE_PARTS_H
 
 #include "transfer_input.h"
+#include "transfer_records.h"
 
 typedef struct merge_part {
     const char *path;
@@ -11,7 +12,8 @@ typedef struct merge_part {
     bool knows[N_SETS];    /* its attributes tell where it begins: */
     uint64_t first[N_SETS];
     bool has_number;
-    uint64_t number;       /* photond.part */
+    uint64_t number; /* photond.part */
+    split_mark mark;
     bool ragged;           /* columns of unequal lengths: only the last part may be so */
     uint64_t base[N_SETS]; /* rows before it in the result */
     uint64_t repeated_ms;  /* milliseconds at its beginning that the part before has too */
@@ -23,7 +25,8 @@ typedef struct merge_parts {
     merge_part *parts; /* [n] in the order of the result, once merge_order() has been called */
     size_t n;
     input_options options;
-    bool force; /* whatever the parts tell of themselves */
+    bool force;   /* whatever the parts tell of themselves */
+    bool partial; /* parts before and after those given may be missing */
 } merge_parts;
 
 /* Looks into every part. All must have the datasets of the first. Returns 0, or an exit code after saying why. */

@@ -219,6 +219,7 @@ static int make_part(split_job *job) {
                                  .has_photons = job->in.grouped && input_has(&job->in, SET_PHOTONS),
                                  .has_ms = job->in.ms != D7_NO_DATASET,
                                  .has_tags = input_has(&job->in, SET_TAGS),
+                                 .last = job->last,
                                  .part = job->number,
                                  .photon = part->cut.from[SET_PHOTONS],
                                  .ms = part->cut.from[SET_MS],

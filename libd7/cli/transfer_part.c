@@ -90,10 +90,11 @@ static int part_attributes(transfer_part *part, attribute_list *list) {
     return good ? 0 : command_fail(part->self, "out of memory");
 }
 
-/* Takes out what may change until the end is known: the first record, and all after it, since their order counts. */
+/* Takes out what may change until the end is known: the first record, or whether the part is the last, and all after it,
+ * since their order counts. */
 static void keep_certain(attribute_list *list) {
     const attribute_node *node = list->first;
-    while (node && !record_has_item(node->key))
+    while (node && !record_has_item(node->key) && strcmp(node->key, "photond.cut") != 0)
         node = node->next;
     while (node) {
         const attribute_node *next = node->next;
@@ -143,7 +144,10 @@ static int move(transfer_part *part, d7_writer *w) {
 /* A part with a limit ends where the limit said. Returns 0, or an exit code when not even one page fits. */
 static int end_at(transfer_part *part) {
     column_set set = input_has(part->in, SET_PHOTONS) ? SET_PHOTONS : SET_TAGS;
-    if (part->max_bytes == 0 || part->end_row >= input_rows(part->in, set))
+    if (part->max_bytes == 0)
+        return 0;
+    part->place.last = part->end_row >= input_rows(part->in, set);
+    if (part->place.last)
         return 0;
     if (part->end_row == part->cut.from[set])
         return command_fail(part->self,

@@ -180,9 +180,33 @@ static bool place_put(attribute_list *list, const char *key, uint64_t more, char
     return attribute_put(list, NULL, key, text);
 }
 
+split_mark records_mark(const attribute_list *list) {
+    split_mark mark = {0};
+    const char *text = attribute_value(list, cut_key);
+    char *end;
+    if (!text || !isdigit((unsigned char)*text))
+        return mark;
+    uint64_t number = strtoull(text, &end, 10);
+    if (*end++ != '/')
+        return mark;
+    mark.number = number;
+    mark.of = isdigit((unsigned char)*end) ? strtoull(end, NULL, 10) : 0;
+    return mark;
+}
+
+static void mark_text(const split_mark *mark, char *text, size_t cap) {
+    if (mark->of)
+        snprintf(text, cap, "%" PRIu64 "/%" PRIu64, mark->number, mark->of);
+    else
+        snprintf(text, cap, "%" PRIu64 "/more", mark->number);
+}
+
 bool records_begin_cut(attribute_list *list, const record_place *place) {
-    char added[128] = "";
+    char added[160] = "";
     const char *old = attribute_value(list, cut_key);
+    split_mark mark = {place->part + 1, place->last ? place->part + 1 : 0};
+    if (place->has_part)
+        mark_text(&mark, added, sizeof added);
     if ((place->has_part && !place_put(list, "photond.part", place->part, added, sizeof added)) ||
         (place->has_photons &&
          !place_put(list, "photond.first_photon", place->photon, added, sizeof added)) ||
@@ -197,7 +221,7 @@ bool records_begin_cut(attribute_list *list, const record_place *place) {
     return good;
 }
 
-/* Calls on each of the keys in a cut's list; false when one call is. */
+/* Calls on each of the keys in a cut's list, but not on the mark; false when one call is. */
 static bool each_added(attribute_list *list, const char *added, size_t n,
                        bool (*call)(attribute_list *, const char *)) {
     char key[128];
@@ -205,7 +229,7 @@ static bool each_added(attribute_list *list, const char *added, size_t n,
         size_t word = strcspn(added, " |");
         word = word < n ? word : n;
         snprintf(key, sizeof key, "%.*s", (int)word, added);
-        if (word && !call(list, key))
+        if (word && !isdigit((unsigned char)*key) && !call(list, key))
             return false;
         word += word < n;
         added += word;
@@ -226,13 +250,27 @@ static bool take_out(attribute_list *list, const char *key) {
     return true;
 }
 
-bool records_end_cut(attribute_list *list) {
+/* The first part's number, and whether more follow the last. */
+static bool set_mark(attribute_list *list, const split_mark *mark) {
+    char text[64], *cut;
     const char *value = attribute_value(list, cut_key);
+    mark_text(mark, text, sizeof text);
+    if (asprintf(&cut, "%s%s", text, value + strcspn(value, " |")) < 0)
+        return false;
+    bool good = attribute_put(list, NULL, cut_key, cut);
+    free(cut);
+    return good;
+}
+
+bool records_end_cut(attribute_list *list, const split_mark *last) {
+    const char *value = attribute_value(list, cut_key);
+    split_mark mark = records_mark(list);
     if (!value)
         return true;
     size_t n = strcspn(value, "|");
-    if (!each_added(list, value, n, is_zero))
-        return true;
+    bool whole = mark.number == 0 || (mark.number == 1 && last->of);
+    if (!whole || !each_added(list, value, n, is_zero))
+        return mark.number == 0 || set_mark(list, &(split_mark){mark.number, last->of});
     char *rest = strdup(value + n + (value[n] == '|')), *added = strndup(value, n);
     bool good = rest && added;
     if (good) {

@@ -28,16 +28,27 @@ bool records_add_gap(attribute_list *list, d7_group group, uint64_t item, uint64
 /* Where a cut begins. */
 typedef struct record_place {
     bool has_part, has_photons, has_ms, has_tags;
+    bool last;                      /* of the parts that a file is split into */
     uint64_t part, photon, ms, tag; /* added to what the attributes say already */
 } record_place;
 
-/* Sets photond.part, .first_photon, .first_ms and .first_tag, and lists in photond.cut which of them are new, so that
- * records_end_cut() can undo it. Returns false when memory runs out. */
+/* Sets photond.part, .first_photon, .first_ms and .first_tag, and puts before what photond.cut says already which of them are
+ * new, so that records_end_cut() can undo it; before these, of a part, its mark. Returns false when memory runs out. */
 bool records_begin_cut(attribute_list *list, const record_place *place);
 
-/* Takes away what records_begin_cut() added, when all of it is 0: the cut began where the file did. Returns false when
- * memory runs out. */
-bool records_end_cut(attribute_list *list);
+/* What a part says of the split that made it: "2/more" is the second, and others follow; "3/3" is the last of three. */
+typedef struct split_mark {
+    uint64_t
+        number; /* from 1; of parts that were merged, that of the first; 0: no split made it, or an old one */
+    uint64_t of; /* how many there are; 0: more follow */
+} split_mark;
+
+split_mark records_mark(const attribute_list *list);
+
+/* Takes away what records_begin_cut() added, when all of it is 0: the cut began where the file did, and, if it was a split,
+ * all parts are there up to the one that has the mark `last`. Where parts are missing it says which are here. Returns false
+ * when memory runs out. */
+bool records_end_cut(attribute_list *list, const split_mark *last);
 
 /* A number among the attributes. Returns false where there is none. */
 bool records_number(const attribute_list *list, const char *key, uint64_t *ret);

@@ -459,6 +459,36 @@ def parts_can_be_split_again(folder):
          Model([d for d in model.datasets if d[0] != "/own"], model.attributes), "two copies")
 
 
+def interrupted_splits_are_noticed(folder):
+    """By size nobody knows how many parts there will be: what was written before a split was stopped is not taken for all."""
+    path, out, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "s.photons"), os.path.join(folder, "whole.photons")
+    photons = hazelnut()
+    model = Model([("/photons/x", U16, photons["x"] * 5), ("/photons/y", U16, photons["y"] * 5)], {"k": "v", "photond.marker.00000000": '{"item": 7}'})
+    model.write(path, random.Random(8))
+    for by in (["--size", "400kB"], ["--count", "90k"]):
+        with subprocess.Popen([D7, "split", path, "-o", out, *by], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+            p.stdout.readline()
+            p.terminate()
+            p.communicate()
+            left = sorted(f for f in os.listdir(folder) if f.startswith("s."))
+            assert p.returncode in (0, 2) and left, (p.returncode, left)
+        if p.returncode == 2:
+            d7("merge", whole, *[os.path.join(folder, f) for f in left], code=2)
+            assert "is not the last part" in d7.err, d7.err
+        parts = split(path, folder, *by, "--overwrite")
+        marks = [Model.read(part).attributes["photond.cut"].split()[0] for part in parts]
+        assert marks == ["%d/more" % (i + 1) for i in range(len(parts) - 1)] + ["%d/%d" % (len(parts), len(parts))], marks
+        for missing in range(len(parts)):
+            d7("merge", whole, *(parts[:missing] + parts[missing + 1:]), code=2)
+        assert not os.path.exists(whole)
+        d7("merge", whole, *parts)
+        same(Model.read(whole), model, by)
+        for f in parts + [whole]:
+            os.unlink(f)
+    d7("copy", path, out, "--to", "100")  # a copy is no part of a split
+    d7("merge", whole, out)
+
+
 def parts_that_do_not_fit(folder):
     path, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "whole.photons")
     photons = hazelnut()
@@ -475,8 +505,17 @@ def parts_that_do_not_fit(folder):
     refused(parts[0], parts[1], parts[1], word="--force")
     refused(parts[0], fixture("all_types"), word="dataset")
     refused(parts[0], "/nonexistent", word="/nonexistent")
-    d7("merge", whole, parts[2], parts[3])  # begins in the middle: says so
+    refused(parts[2], parts[3], parts[4], word="part 3 of what was split")
+    refused(*parts[:4], word="s.0003.photons: is not the last part")
+    refused(parts[0], word="--partial")
+    d7("merge", whole, parts[2], parts[3], "--partial")  # begins and ends in the middle: says so
     got = Model.read(whole)
+    assert got.attributes["photond.cut"].startswith("3/more "), got.attributes
+    d7("merge", whole + "2", parts[0], parts[1], whole, code=2)
+    assert "not the last part" in d7.err, d7.err
+    d7("merge", whole + "2", parts[4], whole, parts[1], parts[0])  # what was merged is a part still
+    same(Model.read(whole + "2"), model, "merged in two steps")
+    os.unlink(whole + "2")
     assert got.attributes["photond.first_photon"] == "80000" and got.column("/photons/x") == photons["x"][80000:160000]
     d7("merge", whole, parts[3], parts[0], "--force", "--overwrite")
     assert Model.read(whole).column("/photons/x") == photons["x"][120000:160000] + photons["x"][:40000]
@@ -637,7 +676,7 @@ def held_files_are_not_replaced(folder):
 
 TESTS = [whole_files_are_the_same_bytes, ranges_of_items, a_photon_stays_in_its_millisecond, ranges_of_time, both_groups,
          selections, files_without_groups, open_files_become_closed, damaged_files, damaged_milliseconds, changed_pages, unknown_fields_stay,
-         files_of_others, merged_parts_are_the_file, parts_can_be_split_again, parts_that_do_not_fit, recorders_parts,
+         files_of_others, merged_parts_are_the_file, parts_can_be_split_again, parts_that_do_not_fit, interrupted_splits_are_noticed, recorders_parts,
          names_and_sizes, full_disks, interrupts_and_memory, held_files_are_not_replaced]
 
 

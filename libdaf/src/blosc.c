@@ -24,8 +24,6 @@ enum {
     BEST_LEVEL = 9
 };
 
-const char daf__blosc_no_memory[] = "out of memory";
-
 const char *daf__blosc_parse(daf__blosc_header *ret, const void *frame, size_t bytes) {
     const uint8_t *p = frame;
     if (bytes < DAF__BLOSC_HEADER_BYTES)
@@ -62,7 +60,7 @@ typedef struct frame {
 static const char *decode_zstd(daf__blosc_decoder *d, uint8_t *to, size_t to_bytes, const uint8_t *from,
                                size_t from_bytes) {
     if (!d->zstd && !(d->zstd = ZSTD_createDCtx()))
-        return daf__blosc_no_memory;
+        return daf__codec_no_memory;
     size_t n = ZSTD_decompressDCtx(d->zstd, to, to_bytes, from, from_bytes);
     return n == to_bytes ? NULL : "a zstd stream of the blosc frame is damaged";
 }
@@ -162,7 +160,7 @@ const char *daf__blosc_decode(daf__blosc_decoder *d, void *raw, size_t raw_bytes
     size_t block = f.h.block_bytes < f.h.raw_bytes ? f.h.block_bytes : f.h.raw_bytes;
     uint8_t *scratch = daf__buf_reserve(&d->scratch, 2 * block);
     if (!scratch)
-        return daf__blosc_no_memory;
+        return daf__codec_no_memory;
     for (uint32_t k = 0; k < n_blocks && !problem; k++)
         problem = decode_block(d, &f, scratch, k);
     return problem;

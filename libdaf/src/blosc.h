@@ -5,7 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "buf.h"
+#include "codec.h"
 
 enum { DAF__BLOSC_HEADER_BYTES = 16 };
 #define DAF__BLOSC_MAX_BYTES                                                                                 \
@@ -15,9 +15,6 @@ typedef struct daf__blosc_header {
     uint8_t flags, width; /* width: bytes of an element */
     uint32_t raw_bytes, block_bytes, frame_bytes;
 } daf__blosc_header;
-
-/* What a decoder says when it lacks memory, so that it is told from damage. */
-extern const char daf__blosc_no_memory[];
 
 /* Parses and checks the header of a frame of `bytes` bytes in all. Returns NULL, or what is wrong. */
 const char *daf__blosc_parse(daf__blosc_header *ret, const void *frame, size_t bytes);

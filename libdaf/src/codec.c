@@ -6,6 +6,8 @@
 #include "blosc.h"
 #include "error.h"
 
+const char daf__codec_no_memory[] = "out of memory";
+
 enum { RAW_DEFLATE_BITS = -15, DEFLATE_MEMORY_LEVEL = 8 };
 
 struct daf__encoder {
@@ -163,8 +165,8 @@ static const char *decode_deflate(daf__decoder *d, void *raw, size_t raw_bytes, 
                : "the data hold another number of bytes";
 }
 
-static const char *decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
-                          size_t packed_bytes) {
+const char *daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
+                        size_t packed_bytes) {
     switch (d->codec) {
     case DAF_CODEC_GZIP:
         return decode_deflate(d, raw, raw_bytes, packed, packed_bytes);
@@ -173,12 +175,4 @@ static const char *decode(daf__decoder *d, void *raw, size_t raw_bytes, const vo
     default:
         return daf__blosc_decode(&d->blosc, raw, raw_bytes, packed, packed_bytes);
     }
-}
-
-int daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed, size_t packed_bytes,
-                const char *where, daf_error *err) {
-    const char *problem = decode(d, raw, raw_bytes, packed, packed_bytes);
-    if (problem == daf__blosc_no_memory)
-        return daf__no_memory(err);
-    return problem ? daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: %s", where, problem) : 0;
 }

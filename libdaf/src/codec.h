@@ -27,8 +27,9 @@ typedef struct daf__decoder daf__decoder;
 int daf__decoder_new(daf__decoder **ret, daf_codec codec, daf_error *err);
 void daf__decoder_free(daf__decoder *d);
 
-/* Decompresses to exactly `raw_bytes`. `where` names the file and chunk. Returns 0; DAF_ERR_CORRUPT. */
-int daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed, size_t packed_bytes,
-                const char *where, daf_error *err);
+/* Decompresses to exactly `raw_bytes`. Returns NULL, or what is wrong: with the data, or that memory is short. */
+extern const char daf__codec_no_memory[];
+const char *daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void *packed,
+                        size_t packed_bytes);
 
 #endif

@@ -36,7 +36,7 @@ static void swap_values(daf_array *a) {
 
 static int own_values(daf_array *a, daf_error *err) {
     uint64_t bytes = daf_array_count(a) * daf_type_bytes(a->type);
-    a->owned = malloc(bytes ? (size_t)bytes : 1);
+    a->owned = calloc(1, bytes ? (size_t)bytes : 1); /* absent chunks are not touched */
     a->values = a->owned;
     return a->owned ? 0 : daf__no_memory(err);
 }
@@ -86,23 +86,24 @@ static int load_lines(daf__file *f, daf_array *a, daf_error *err) {
 static int open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__extent *extent,
                       const daf__component *c, daf_error *err) {
     daf__grid grid;
-    (void)d;
+    const daf_executor *executor = d->has_executor ? &d->executor : NULL;
     int rc = daf__grid_make(&grid, extent->kind, extent->rows, extent->columns, &c->packing, f->where, err);
-    return rc ? rc : daf__shard_open(ret, f, &grid, c->type, c->packing.compression, err);
+    return rc ? rc : daf__shard_open(ret, f, &grid, c->type, &c->packing, executor, err);
 }
 
+/* All of it, or what lies in the box, whose shape the array has. */
 static int load_shard(const daf *d, daf__file *f, daf_array *a, const daf__extent *extent,
-                      const daf__component *c, daf_error *err) {
+                      const daf__component *c, const daf__span *box, daf_error *err) {
     daf__shard shard;
     int rc = open_shard(&shard, d, f, extent, c, err);
     if (rc)
         return rc;
     if (c->type == DAF_STRING) {
-        rc = daf__shard_read_texts(&shard, &a->texts, err);
+        rc = daf__shard_read_texts(&shard, box, &a->texts, err);
     } else {
         rc = own_values(a, err);
         if (rc == 0)
-            rc = daf__shard_read_values(&shard, a->owned, err);
+            rc = daf__shard_read_values(&shard, box, a->owned, err);
     }
     daf__shard_close(&shard);
     return rc;
@@ -116,7 +117,7 @@ int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__
         return daf__no_memory(err);
     bool empty = extent->rows == 0 || extent->columns == 0; /* always flat */
     if (c->packed && !empty)
-        rc = load_shard(d, f, a, extent, c, err);
+        rc = load_shard(d, f, a, extent, c, NULL, err);
     else if (c->type == DAF_STRING)
         rc = load_lines(f, a, err);
     else
@@ -146,47 +147,6 @@ static int read_flat_range(daf__file *f, daf_array *a, uint64_t rows, const daf_
     return rc;
 }
 
-/* Copies what chunk k (decoded in s->raw) holds of the range. */
-static void take_from_chunk(const daf__shard *s, uint64_t k, const daf_range *r, uint8_t *to) {
-    size_t width = daf_type_bytes(s->type);
-    daf__span span = daf__grid_span(&s->grid, k);
-    uint64_t row = span.row > r->first_row ? span.row : r->first_row;
-    uint64_t column = span.column > r->first_column ? span.column : r->first_column;
-    uint64_t row_end = span.row + span.n_rows, column_end = span.column + span.n_columns;
-    if (row_end > r->first_row + r->n_rows)
-        row_end = r->first_row + r->n_rows;
-    if (column_end > r->first_column + r->n_columns)
-        column_end = r->first_column + r->n_columns;
-    for (; column < column_end; column++) {
-        uint64_t from = (column - span.column) * s->grid.chunk_rows + row - span.row;
-        uint64_t at = (column - r->first_column) * r->n_rows + row - r->first_row;
-        daf__values_copy(to + (size_t)at * width, s->type, s->raw.data + (size_t)from * width,
-                         (size_t)(row_end - row));
-    }
-}
-
-static int read_shard_range(const daf *d, daf__file *f, daf_array *a, const daf__extent *extent,
-                            const daf__component *c, const daf_range *r, daf_error *err) {
-    daf__shard s;
-    int rc = open_shard(&s, d, f, extent, c, err);
-    if (rc)
-        return rc;
-    rc = own_values(a, err);
-    const daf__grid *g = &s.grid;
-    uint64_t row_end = (r->first_row + r->n_rows - 1) / g->chunk_rows + 1;
-    uint64_t column_end = (r->first_column + r->n_columns - 1) / g->chunk_columns + 1;
-    for (uint64_t j = r->first_column / g->chunk_columns; j < column_end && rc == 0; j++) {
-        for (uint64_t i = r->first_row / g->chunk_rows; i < row_end && rc == 0; i++) {
-            uint64_t k = i + j * g->row_chunks;
-            rc = daf__shard_decode(&s, k, &s.raw, err);
-            if (rc == 0)
-                take_from_chunk(&s, k, r, a->owned);
-        }
-    }
-    daf__shard_close(&s);
-    return rc;
-}
-
 static int slice_all(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
                      const daf__component *c, const daf_range *range, daf_error *err) {
     daf_array *all;
@@ -200,11 +160,12 @@ static int slice_all(daf_array **ret, const daf *d, daf__file *f, const daf__ext
 
 int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
                               const daf__component *c, const daf_range *range, daf_error *err) {
-    if (c->type == DAF_STRING)
+    if (c->type == DAF_STRING && !(c->packed && range->n_rows && range->n_columns))
         return slice_all(ret, d, f, extent, c, range, err);
     daf_array *a = daf__array_new(c->type, range->n_rows, range->n_columns);
     if (!a)
         return daf__no_memory(err);
+    daf__span box = {range->first_row, range->first_column, range->n_rows, range->n_columns};
     daf_array whole = {.type = c->type, .rows = extent->rows, .columns = extent->columns};
     int rc = 0;
     bool empty = range->n_rows == 0 || range->n_columns == 0;
@@ -213,7 +174,7 @@ int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const
     if (rc == 0 && empty)
         rc = own_values(a, err);
     else if (rc == 0 && c->packed)
-        rc = read_shard_range(d, f, a, extent, c, range, err);
+        rc = load_shard(d, f, a, extent, c, &box, err);
     else if (rc == 0)
         rc = read_flat_range(f, a, extent->rows, range, err);
     if (rc)

@@ -35,7 +35,11 @@ typedef struct daf__span {
 
 daf__span daf__grid_span(const daf__grid *g, uint64_t k);
 
-enum { DAF__CHUNK_NAME_BYTES = 48 };
+enum {
+    DAF__CHUNK_NAME_BYTES = 48,
+    DAF__GZIP_NAME_BYTES = 10,  /* the header of a gzip member */
+    DAF__GZIP_TRAILER_BYTES = 8 /* its end: CRC-32 and size */
+};
 
 /* The entry name of chunk k; all of a shard have one length. Returns the length. */
 size_t daf__chunk_name(uint8_t name[DAF__CHUNK_NAME_BYTES], const daf__grid *g, daf_codec codec, uint64_t k);
@@ -48,6 +52,9 @@ void daf__values_copy(void *to, daf_type type, const void *from, size_t n);
 /* Appends the raw bytes of chunk k of `values` (column-major; String: const char *const *), padded. */
 int daf__chunk_gather(daf__buf *raw, const daf__grid *g, daf_type type, const void *values, uint64_t k,
                       daf_error *err);
+
+/* The entry behind the chunks of a blosc shard, which says how they are encoded. */
+#define DAF__CODEC_JSON "codec.json"
 
 /* ---- writing */
 
@@ -64,32 +71,90 @@ int daf__shard_write(daf__out *out, const daf__shard_spec *spec, const void *val
 
 /* ---- reading */
 
+/* A shard that is open for reading. Nothing of it is trusted: entries are checked as they are used, and everything is
+ * copied from the file, so a file that is cut meanwhile is an error. */
 typedef struct daf__shard {
     daf__file *file; /* borrowed */
     daf__grid grid;
     daf_type type;
     daf_codec codec;
+    uint16_t method;              /* of ZIP, as the codec implies */
+    const daf_executor *executor; /* or NULL */
     daf__zip_directory directory;
-    daf__buf entries; /* the bytes of the central directory */
-    size_t entry_bytes;
-    daf__decoder *decoder;
-    /* a piece of the file */
-    daf__buf window;
-    uint64_t window_offset;
-    daf__buf raw; /* one chunk */
+    size_t entry_bytes;   /* of each entry of the directory */
+    daf__buf entries;     /* some of them, */
+    uint64_t first_entry; /* from this one on */
+    daf__buf index; /* the leading index, where chunks are absent and it has to stand in for the directory */
 } daf__shard;
 
-/* Checks the whole directory against the descriptor before anything is decoded; `compression` is the descriptor's.
+/* Looks for the chunks by the end records and the first entry of the directory, or, when an "indexed+zipped" shard has
+ * fewer entries than chunks, by its leading index.
  * Returns 0; DAF_ERR_TRUNCATED; DAF_ERR_CORRUPT; DAF_ERR_UNSUPPORTED the codec; DAF_ERR_LIMIT; ... */
 int daf__shard_open(daf__shard *ret, daf__file *file, const daf__grid *grid, daf_type type,
-                    const char *compression, daf_error *err);
+                    const daf__packing *packing, const daf_executor *executor, daf_error *err);
 void daf__shard_close(daf__shard *s);
 
-/* Decodes chunk k to s->raw, checking its CRC-32. */
-int daf__shard_decode(daf__shard *s, uint64_t k, daf__buf *raw, daf_error *err);
+/* Decodes the elements in the box (NULL: all), and no chunk that holds none of them: a numeric type to values
+ * [box->n_rows * box->n_columns], which are zero to begin with; a String one to texts. */
+int daf__shard_read_values(daf__shard *s, const daf__span *box, void *values, daf_error *err);
+int daf__shard_read_texts(daf__shard *s, const daf__span *box, daf__texts *ret, daf_error *err);
 
-/* Decodes everything: a numeric type to values [rows * columns], a String one to texts. */
-int daf__shard_read_values(daf__shard *s, void *values, daf_error *err);
-int daf__shard_read_texts(daf__shard *s, daf__texts *ret, daf_error *err);
+/* Checks the leading index of an "indexed+zipped" shard: its CRC-32C, and that it says what the directory says.
+ * Returns 0; DAF_ERR_CORRUPT; DAF_ERR_TRUNCATED; ... */
+int daf__shard_check_index(daf__shard *s, daf_error *err);
+
+/* ---- inside of reading */
+
+/* Where a chunk lies in the file, as the directory (or the index) says. */
+typedef struct daf__place {
+    bool absent; /* not stored: zeros, or empty texts */
+    bool
+        by_index; /* `offset` is that of the data, which a gzip member's header precedes, not of a local header */
+    uint64_t offset;
+    uint64_t header_bytes; /* of the local header, most likely */
+    uint64_t packed_bytes;
+    uint64_t raw_bytes; /* 0: known by the data only */
+    uint32_t crc;
+} daf__place;
+
+/* hint: how many chunks from k on will be asked for. */
+int daf__shard_place(daf__shard *s, daf__place *ret, uint64_t k, uint64_t hint, daf_error *err);
+
+/* Raw bytes of a chunk: of texts 0, since only the data tell. */
+uint64_t daf__shard_chunk_bytes(const daf__shard *s);
+
+/* Checks what a chunk claims to hold. */
+int daf__shard_check_raw(const daf__shard *s, uint64_t k, uint64_t raw_bytes, uint64_t packed_bytes,
+                         daf_error *err);
+
+/* DAF_ERR_CORRUPT, with a sentence; any thread. */
+int daf__bad_chunk(const daf__shard *s, uint64_t k, uint64_t offset, const char *what, daf_error *err);
+
+/* The chunks that meet the box, in their order; to be freed. */
+typedef struct daf__chunk_list {
+    uint64_t *chunks;
+    uint64_t n;
+} daf__chunk_list;
+
+int daf__chunks_of(const daf__grid *g, const daf__span *box, daf__chunk_list *ret, daf_error *err);
+
+/* Copies what the raw chunk k holds of the box to its place. */
+void daf__chunk_scatter(const daf__grid *g, daf_type type, uint64_t k, const uint8_t *raw,
+                        const daf__span *box, uint8_t *values);
+
+/* Texts that come chunk by chunk. */
+typedef struct daf__text_places {
+    daf__buf pool;
+    uint64_t *offsets; /* of each text of the box; 0: empty so far */
+    daf__span box;
+} daf__text_places;
+
+int daf__text_places_init(daf__text_places *p, const daf__span *box, daf_error *err);
+/* raw: of chunk k; NULL: absent. */
+int daf__text_places_take(daf__text_places *p, const daf__shard *s, uint64_t k, const uint8_t *raw,
+                          size_t bytes, daf_error *err);
+/* Lays the texts out in their order. */
+int daf__text_places_finish(daf__text_places *p, daf__texts *ret, daf_error *err);
+void daf__text_places_free(daf__text_places *p);
 
 #endif

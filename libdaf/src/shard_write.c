@@ -13,7 +13,6 @@
 enum {
     JOB_RAW_BYTES = 1 << 18, /* what one job encodes at least, unless there is less */
     MAX_JOBS = 64,
-    GZIP_TRAILER_BYTES = 8,
     INDEX_ENTRY_BYTES = 16,
     INDEX_CRC_BYTES = 4,
     PIECE_BYTES = 1 << 12
@@ -100,7 +99,7 @@ static int encode_chunk(shard_job *job, uint64_t k) {
     chunk_entry(w, &e, name, k);
     daf__zip_put_local(job->encoded.data + header, &e, w->zip64);
     if (w->codec->zip_method == DAF__ZIP_DEFLATE) {
-        uint8_t trailer[GZIP_TRAILER_BYTES];
+        uint8_t trailer[DAF__GZIP_TRAILER_BYTES];
         bytes_store32(trailer, e.crc);
         bytes_store32(trailer + 4, (uint32_t)e.raw_bytes);
         daf__buf_append(&job->encoded, trailer, sizeof trailer);
@@ -195,8 +194,6 @@ static int append_zeros(daf__out *out, uint64_t bytes, daf_error *err) {
 
 /* ---- codec.json, which says in a stored shard how the chunks are encoded; our own readers do without */
 
-#define CODEC_JSON "codec.json"
-
 static void render_codec(daf__buf *json, const daf__shard_spec *spec) {
     bool texts = spec->type == DAF_STRING;
     bool lz4 = spec->codec == DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
@@ -215,15 +212,15 @@ static int write_codec(const shard_writer *w, daf__zip_entry *ret, daf_error *er
     int rc = daf__buf_check(&json, err);
     if (rc)
         return rc;
-    *ret = (daf__zip_entry){.name = (const uint8_t *)CODEC_JSON,
-                            .name_bytes = sizeof CODEC_JSON - 1,
+    *ret = (daf__zip_entry){.name = (const uint8_t *)DAF__CODEC_JSON,
+                            .name_bytes = sizeof DAF__CODEC_JSON - 1,
                             .flags = DAF__ZIP_UTF8_FLAG,
                             .method = DAF__ZIP_STORED,
                             .crc = crc_of(json.data, json.size),
                             .packed_bytes = json.size,
                             .raw_bytes = json.size,
                             .offset = w->out->size};
-    uint8_t header[DAF__ZIP_LOCAL_BYTES + sizeof CODEC_JSON + DAF__ZIP_LOCAL_EXTRA_BYTES];
+    uint8_t header[DAF__ZIP_LOCAL_BYTES + sizeof DAF__CODEC_JSON + DAF__ZIP_LOCAL_EXTRA_BYTES];
     rc = daf__out_append(w->out, header, daf__zip_put_local(header, ret, true), err);
     if (rc == 0)
         rc = daf__out_append(w->out, json.data, json.size, err);
@@ -262,7 +259,7 @@ static int write_index(const shard_writer *w, daf_error *err) {
     for (uint64_t k = 0; k < n; k++) {
         const chunk_record *r = &w->records[k];
         uint64_t start = gzip ? DAF__ZIP_LOCAL_BYTES : local_bytes(w);
-        uint64_t extra = gzip ? w->name_bytes + GZIP_TRAILER_BYTES : 0;
+        uint64_t extra = gzip ? w->name_bytes + DAF__GZIP_TRAILER_BYTES : 0;
         bytes_store64(index + k * INDEX_ENTRY_BYTES, r->offset + start);
         bytes_store64(index + k * INDEX_ENTRY_BYTES + 8, r->packed_bytes + extra);
     }

@@ -66,15 +66,28 @@ static void sleep_for(uint64_t ns) {
         nanosleep(&t, NULL);
 }
 
+/* A part that was made this moment may not have its header yet. */
+static bool is_there(const follow *f, const char *path) {
+    d7_reader *r;
+    d7_reader_options options;
+    d7_reader_options_init(&options);
+    options.unframed = f->o->unframed;
+    int rc = d7_reader_open(&r, path, &options, NULL);
+    if (rc == 0)
+        d7_reader_free(r);
+    return rc != D7_ERR_NOTFOUND && rc != D7_ERR_TRUNCATED;
+}
+
 /* Goes on with the next part, if there is one or one comes in time. *ret_there: it was opened. */
 static int go_on(follow *f, bool *ret_there) {
     uint64_t until = follow_now_ns() + f->o->wait_ns;
     char *next = follow_next_part(f->path);
-    *ret_there = next && access(next, F_OK) == 0;
+    *ret_there = next && is_there(f, next);
     while (next && !*ret_there && follow_now_ns() < until && !command_stopped) {
         sleep_for(second_ns / 20);
-        *ret_there = access(next, F_OK) == 0;
+        *ret_there = is_there(f, next);
     }
+    *ret_there |= next && access(next, F_OK) == 0;
     int code = 0;
     if (*ret_there) {
         follow_tell(f, "next", "%s: closed; the recording goes on in %s", f->path, next);

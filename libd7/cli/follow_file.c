@@ -58,6 +58,9 @@ static int find_datasets(follow *f) {
         d7_dataset_info info = {0};
         if (d7_reader_dataset(f->reader, f->ids[i], &info) == 0)
             f->types[i] = info.type;
+        for (size_t k = 0; k < i; k++)
+            if (f->ids[k] == f->ids[i])
+                return command_fail(o->self, "dataset %s is named twice", o->names[i]);
         d7_group group = d7_group_of(o->names[i]);
         if (o->n_names > 1 && (group == D7_GROUP_NONE || group != d7_group_of(o->names[0])))
             return command_fail(o->self, "%s and %s are not columns of one group: follow them one by one",

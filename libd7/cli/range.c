@@ -166,6 +166,9 @@ int range_resolve(const command *self, d7_reader *r, const char *path, const ran
 int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group,
                      const range_end *from, const range_end *to, uint64_t *ret_from, uint64_t *ret_to) {
     uint64_t first = 0, end = range_items(r, group);
+    if (from->given && !from->is_time && from->item > end)
+        return command_fail(self, "%s: --from is item %" PRIu64 ", and there are %" PRIu64, path, from->item,
+                            end);
     int code = from->given ? range_item(self, r, path, group, from, &first) : 0;
     if (code == 0 && to->given)
         code = range_item(self, r, path, group, to, &end);

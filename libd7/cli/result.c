@@ -125,6 +125,8 @@ static bool is_held(const char *path) {
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
     struct stat st;
     *ret = (result_file){.self = self, .overwrite = overwrite};
+    if (!*path)
+        return command_fail(self, "the name of the result is empty");
     bool there = stat(path, &st) == 0;
     if (there && !S_ISREG(st.st_mode))
         return command_fail(self, "%s: is %s, which no file replaces", path,

@@ -182,7 +182,7 @@ static void print_part(const split_job *job) {
     const char *names[N_SETS] = {"", job->in.grouped ? "photons" : "items", "tags", "milliseconds"};
     const char *keys[N_SETS] = {"", job->in.grouped ? "photon" : "item", "tag", "ms"};
     if (job->o->json) {
-        printf("%s\n    {\"file\": ", job->number ? "," : "");
+        printf("%s\n    {\"file\": ", job->number ? "," : "{\n  \"parts\": [");
         cli_write_json_string(stdout, part->path);
         printf(", \"bytes\": %" PRIu64, part->file_bytes);
     } else {
@@ -271,13 +271,9 @@ static int split_all(split_job *job) {
         return code;
     transfer_cut all = cut_of_all();
     cli_progress_start(&job->bar, "splitting", "B", plan_cut(&job->plan, &job->in, &all));
-    if (job->o->json)
-        printf("{\n  \"parts\": [");
     code = make_parts(job);
     cli_progress_end(&job->bar, job->part.done_bytes);
     part_free(&job->part);
-    if (code == 0 && job->o->json)
-        printf("\n  ]\n}\n");
     if (code == 0)
         tell_rest(job);
     else if (job->number)
@@ -334,6 +330,8 @@ static int split_input(split_job *job) {
         code = command_fail(job->o->self,
                             "%s: its pages have unexpected lengths; d7 repair makes a regular file of it",
                             job->path);
+    if (job->o->json && (code == 0 || job->number))
+        printf("\n  ],\n  \"complete\": %s\n}\n", code == 0 ? "true" : "false");
     return code;
 }
 

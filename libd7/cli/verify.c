@@ -90,6 +90,15 @@ static int write_checksums(const command *self, const verify_job *job, d7_reader
     return code;
 }
 
+static int verify_failed(const command *self, const verify_job *job, const char *text) {
+    if (job->json) {
+        printf("\n  ],\n  \"good\": false,\n  \"error\": ");
+        cli_write_json_string(stdout, text);
+        printf("\n}\n");
+    }
+    return command_fail(self, "%s", text);
+}
+
 static int verify_reader(const command *self, verify_job *job, d7_reader *r, d7_verify_summary *ret_summary) {
     d7_error err;
     d7_verify_summary summary;
@@ -105,7 +114,7 @@ static int verify_reader(const command *self, verify_job *job, d7_reader *r, d7_
     int rc = d7_reader_verify(r, verify_problem, job, command_progress, &bar, &summary, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
-        return command_fail(self, "%s", err.text);
+        return verify_failed(self, job, err.text);
     bool good = summary.damages == 0 && !(job->strict && (summary.data_notes || summary.style_notes));
     if (job->json)
         print_summary_json(&summary, good);

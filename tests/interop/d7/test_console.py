@@ -167,7 +167,7 @@ def results_are_named(folder):
     damaged = os.path.join(folder, "damaged.photons")
     shutil.copy(os.path.join(FIXTURES, "cut_4.photons"), damaged)
     makers = {"copy": ["copy", source, "OUT"], "part": ["copy", source, "OUT", "--to", "9"], "merge": ["merge", "OUT", source],
-              "split": ["split", source, "-o", "OUT", "--count", "99"], "repair": ["repair", damaged, "-o", "OUT"],
+              "split": ["split", source, "-o", "OUT", "--count", "20k"], "repair": ["repair", damaged, "-o", "OUT"],
               "npz": ["export", source, "-o", "OUT", "--format", "npz"], "csv": ["export", source, "-o", "OUT", "--format", "csv"],
               "image": ["image", source, "-o", "OUT", "--format", "csv"], "png": ["image", source, "-o", "OUT", "--format", "png"],
               "rate": ["rate", source, "-o", "OUT", "--format", "npy"], "decay": ["decay", source, "-o", "OUT", "--format", "csv"]}
@@ -275,9 +275,20 @@ def reading_commands_know_unframed(folder):
     assert content(out).startswith(b"PK")
 
 
+def odd_words_are_refused(folder):
+    """With a message, and without a file."""
+    out = os.path.join(folder, "out")
+    for words in (["copy", RECORDING, ""], ["image", RECORDING, "-o", "", "--format", "csv"], ["split", RECORDING, "-o", "", "--count", "99"],
+                  ["merge", "", RECORDING], ["copy", RECORDING, out, "--from", "999999999"],
+                  ["image", RECORDING, "-o", out + ".csv", "--from", "999999999"], ["export", RECORDING, "-o", out + ".npz", "--from", "999999999"],
+                  ["follow", RECORDING, "/photons/x", "/photons/x"], ["copy", RECORDING, folder + "/"], ["info", ""]):
+        assert d7(*words, code=2) == b"" and d7.err, words
+        assert os.listdir(folder) == [], words
+
+
 def main():
     for check in (names_are_printable, full_outputs_are_told_once, closed_outputs_are_told_once, closed_pipes_end_the_command,
-                  results_are_named, reading_commands_know_unframed,
+                  results_are_named, reading_commands_know_unframed, odd_words_are_refused,
                   stopped_repairs_leave_nothing, unreadable_files_are_no_damage, files_without_datasets):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)

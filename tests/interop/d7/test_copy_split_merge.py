@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -157,6 +158,11 @@ def selections(folder):
     same(Model.read(out), Model(model.datasets[1:], model.attributes), "left as it was")
     d7("copy", path, out, code=2)
     assert "--overwrite" in d7.err and out in d7.err
+    d7("copy", path, "", "--overwrite", code=2)
+    d7("copy", fixture("items_8193"), out, "--overwrite", "--from", "8194", code=2)
+    assert "8193" in d7.err, d7.err
+    d7("copy", fixture("items_8193"), os.path.join(folder, "end"), "--from", "8193")
+    os.unlink(os.path.join(folder, "end"))
     nothing_left(folder, "out.photons")
 
 
@@ -375,6 +381,8 @@ def files_of_others(folder):
     assert [v for _, _, v in Model.read(out).datasets] == [rows[123:456]] * 2
     d7("merge", out, path, "--overwrite")
     assert [v for _, _, v in Model.read(out).datasets] == [rows] * 2
+    parts = split(path, folder, "--count", "300")  # in one JSON object, though the pages have to be counted anew
+    assert [Model.read(p).datasets[0][2] for p in parts] == [rows[:300], rows[300:]]
 
 
 # ---- split and merge ----
@@ -459,6 +467,20 @@ def parts_can_be_split_again(folder):
          Model([d for d in model.datasets if d[0] != "/own"], model.attributes), "two copies")
 
 
+def run_split_until_full(path, folder, by):
+    """What split says in JSON when a part cannot be made, here because a folder has its temporary name."""
+    sub = os.path.join(folder, "sub")
+    os.mkdir(sub)
+    try:
+        program = "import os,sys\nos.mkdir('%s/.s.0001.photons.%%d.new' %% os.getpid())\nos.execv(sys.argv[1],sys.argv[1:])" % sub
+        p = subprocess.run([sys.executable, "-c", program, D7, "split", path, "-o", os.path.join(sub, "s.photons"), *by, "--json"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert p.returncode == 2 and b"s.0001.photons: cannot be made" in p.stderr and b"1 part is complete" in p.stderr, p
+        return p.stdout
+    finally:
+        shutil.rmtree(sub)
+
+
 def interrupted_splits_are_noticed(folder):
     """By size nobody knows how many parts there will be: what was written before a split was stopped is not taken for all."""
     path, out, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "s.photons"), os.path.join(folder, "whole.photons")
@@ -472,6 +494,8 @@ def interrupted_splits_are_noticed(folder):
             p.communicate()
             left = sorted(f for f in os.listdir(folder) if f.startswith("s."))
             assert p.returncode in (0, 2) and left, (p.returncode, left)
+        said = json.loads(run_split_until_full(path, folder, by))
+        assert said["complete"] is False and said["parts"], said
         if p.returncode == 2:
             d7("merge", whole, *[os.path.join(folder, f) for f in left], code=2)
             assert "is not the last part" in d7.err, d7.err

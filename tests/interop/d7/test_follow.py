@@ -170,6 +170,10 @@ def a_late_part_is_waited_for(folder):
     w("append 10", "close")
     w.end()
     f.until_lines(10)
+    with open(second, "wb"):  # what is there a moment before its header
+        time.sleep(0.3)
+    assert f.p.poll() is None, f.told
+    os.unlink(second)
     w = Writer(second)
     f.until_told("goes on")
     w("append 3", "close")

@@ -14,6 +14,7 @@ typedef struct daf__settings {
     uint64_t target_chunk_bytes;
     daf_pack_rule pack_rule;
     bool non_finite_scalars;
+    uint64_t cache_bytes; /* of decoded chunks that a reader keeps */
 } daf__settings;
 
 /* The last known length of an axis. */

@@ -25,6 +25,16 @@ int daf__property_load(daf *d, daf__loaded *ret, const daf__property *p, daf__ac
                        const daf_range *range, daf_error *err);
 void daf__loaded_free(daf__loaded *l);
 
+/* The files of all parts, which stay those of the descriptor whatever becomes of the property. */
+typedef struct daf__opened {
+    daf__descriptor descriptor;
+    daf__extent extent;
+    daf__file *files[DAF__N_PARTS];
+} daf__opened;
+
+int daf__property_open(daf *d, daf__opened *ret, const daf__property *p, daf_error *err);
+void daf__opened_close(daf__opened *o);
+
 /* Whether the range lies inside of the shape. Returns 0; DAF_ERR_ARG. */
 int daf__range_check(const daf_range *range, uint64_t rows, uint64_t columns, daf_error *err);
 

@@ -188,7 +188,7 @@ static int load(attempt *t, daf_error *err) {
     return t->loaded.descriptor.sparse ? load_sparse(t, err) : load_dense(t, err);
 }
 
-static int try_load(attempt *t, daf_error *err) {
+static int try_open(attempt *t, daf_error *err) {
     daf__descriptor *d = &t->loaded.descriptor;
     t->changed = false;
     int rc = daf__read_descriptor(t->d, d, &t->stamp, t->property, err);
@@ -202,32 +202,65 @@ static int try_load(attempt *t, daf_error *err) {
         return rc;
     if (!d->sparse && t->rows * t->columns == 0)
         d->parts[DAF__VALUES].packed = false; /* nothing is always flat */
-    rc = open_payloads(t, err);
-    if (rc == 0 && !t->changed)
-        rc = load(t, err);
-    for (unsigned i = 0; i < DAF__N_PARTS; i++)
+    return open_payloads(t, err);
+}
+
+static void close_files(attempt *t) {
+    for (unsigned i = 0; i < DAF__N_PARTS; i++) {
         daf__file_close(t->files[i]);
-    return rc;
+        t->files[i] = NULL;
+    }
+}
+
+/* Opens what is asked for as often as it changes meanwhile. The files are left open. */
+static int open_stable(attempt *t, daf_error *err) {
+    const attempt wanted = *t;
+    daf_error details;
+    int rc = daf__check_readable(t->property, err);
+    if (rc)
+        return rc;
+    for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
+        *t = wanted;
+        rc = try_open(t, &details);
+        if (rc == 0 && !t->changed)
+            return 0;
+        close_files(t);
+        if (!t->changed)
+            return daf__pass(err, &details);
+    }
+    char text[DAF__PROPERTY_TEXT];
+    return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: %s is replaced faster than it can be read",
+                     t->d->store->path, daf__property_text(text, t->property));
 }
 
 int daf__property_load(daf *d, daf__loaded *ret, const daf__property *p, daf__access access,
                        const daf_range *range, daf_error *err) {
-    daf_error details;
-    int rc = daf__check_readable(p, err);
+    attempt t = {.d = d, .property = p, .access = access, .range = range};
+    int rc = open_stable(&t, err);
     if (rc)
         return rc;
-    for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
-        attempt t = {.d = d, .property = p, .access = access, .range = range};
-        rc = try_load(&t, &details);
-        if (rc == 0 && !t.changed) {
-            *ret = t.loaded;
-            return 0;
-        }
+    rc = load(&t, err);
+    close_files(&t);
+    if (rc)
         daf__loaded_free(&t.loaded);
-        if (!t.changed)
-            return daf__pass(err, &details);
-    }
-    char text[DAF__PROPERTY_TEXT];
-    return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: %s is replaced faster than it can be read", d->store->path,
-                     daf__property_text(text, p));
+    else
+        *ret = t.loaded;
+    return rc;
+}
+
+int daf__property_open(daf *d, daf__opened *ret, const daf__property *p, daf_error *err) {
+    attempt t = {.d = d, .property = p};
+    int rc = open_stable(&t, err);
+    if (rc)
+        return rc;
+    daf__opened o = {.descriptor = t.loaded.descriptor, .extent = {p->kind, t.rows, t.columns}};
+    memcpy(o.files, t.files, sizeof o.files);
+    *ret = o;
+    return 0;
+}
+
+void daf__opened_close(daf__opened *o) {
+    for (unsigned i = 0; i < DAF__N_PARTS; i++)
+        daf__file_close(o->files[i]);
+    *o = (daf__opened){.descriptor = {.sparse = false}};
 }

@@ -7,7 +7,13 @@
 #include "error.h"
 #include "handle.h"
 
-enum { DEFAULT_LEVEL = 5, DEFAULT_TARGET_CHUNK_KB = 8, KB = 1024, MAX_LEVEL = 22 };
+enum {
+    DEFAULT_LEVEL = 5,
+    DEFAULT_TARGET_CHUNK_KB = 8,
+    DEFAULT_LOCAL_CACHE_KB = 65536,
+    KB = 1024,
+    MAX_LEVEL = 22
+};
 #define DEFAULT_CODEC DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE
 #define MAX_TARGET_CHUNK_KB (DAF__MAX_CHUNK_BYTES / KB)
 
@@ -56,7 +62,7 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
                        .level = options->level,
                        .pack_rule = options->pack_rule,
                        .non_finite_scalars = options->non_finite_scalars};
-    uint64_t level = 0, target_kb = options->target_chunk_kb;
+    uint64_t level = 0, target_kb = options->target_chunk_kb, cache_kb = options->local_cache_kb;
     int rc = 0;
     if (s.codec == DAF_CODEC_DEFAULT)
         rc = environment_codec(&s.codec, err);
@@ -70,7 +76,11 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
     if (rc == 0 && target_kb > MAX_TARGET_CHUNK_KB)
         rc = daf__fail(err, DAF_ERR_ARG, 0, 0, "target_chunk_kb %llu is more than %llu",
                        (unsigned long long)target_kb, (unsigned long long)MAX_TARGET_CHUNK_KB);
+    if (rc == 0 && cache_kb == 0)
+        rc = environment_number(&cache_kb, "DAF_PACKED_LOCAL_CACHE_KB", DEFAULT_LOCAL_CACHE_KB, UINT32_MAX,
+                                err);
     s.target_chunk_bytes = target_kb * KB;
+    s.cache_bytes = cache_kb * KB;
     if (rc == 0)
         *ret = s;
     return rc;

@@ -81,10 +81,11 @@ typedef struct daf__shard {
     uint16_t method;              /* of ZIP, as the codec implies */
     const daf_executor *executor; /* or NULL */
     daf__zip_directory directory;
-    size_t entry_bytes;   /* of each entry of the directory */
-    daf__buf entries;     /* some of them, */
-    uint64_t first_entry; /* from this one on */
-    daf__buf index; /* the leading index, where chunks are absent and it has to stand in for the directory */
+    size_t entry_bytes;         /* of each entry of the directory */
+    daf__buf entries;           /* some of them, */
+    uint64_t first_entry;       /* from this one on */
+    daf__buf index;             /* the leading index, where it has to stand in for the directory */
+    struct daf__batch *batches; /* what decoding needs; NULL before the first time */
 } daf__shard;
 
 /* Looks for the chunks by the end records and the first entry of the directory, or, when an "indexed+zipped" shard has
@@ -107,10 +108,9 @@ int daf__shard_check_index(daf__shard *s, daf_error *err);
 
 /* Where a chunk lies in the file, as the directory (or the index) says. */
 typedef struct daf__place {
-    bool absent; /* not stored: zeros, or empty texts */
-    bool
-        by_index; /* `offset` is that of the data, which a gzip member's header precedes, not of a local header */
-    uint64_t offset;
+    bool absent;           /* not stored: zeros, or empty texts */
+    bool by_index;         /* `offset` is that of the data (of gzip: of the whole member) */
+    uint64_t offset;       /* else of the local header */
     uint64_t header_bytes; /* of the local header, most likely */
     uint64_t packed_bytes;
     uint64_t raw_bytes; /* 0: known by the data only */
@@ -122,6 +122,8 @@ int daf__shard_place(daf__shard *s, daf__place *ret, uint64_t k, uint64_t hint, 
 
 /* Raw bytes of a chunk: of texts 0, since only the data tell. */
 uint64_t daf__shard_chunk_bytes(const daf__shard *s);
+
+void daf__shard_drop_batches(daf__shard *s);
 
 /* Checks what a chunk claims to hold. */
 int daf__shard_check_raw(const daf__shard *s, uint64_t k, uint64_t raw_bytes, uint64_t packed_bytes,

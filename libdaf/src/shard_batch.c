@@ -38,24 +38,20 @@ struct daf__job {
 
 /* ---- making */
 
-int daf__batch_init(daf__batch *b, daf__shard *s, uint64_t most, daf_error *err) {
-    uint64_t bytes = daf__shard_chunk_bytes(s), per_job = bytes ? JOB_BYTES / bytes + 1 : 1;
-    uint64_t n =
-        s->executor && s->executor->n_threads > 1 ? (uint64_t)s->executor->n_threads * JOBS_PER_THREAD : 1;
-    uint64_t work = (most - (most > 0)) / per_job + 1;
-    n = n < work ? n : work;
-    n = n < MAX_JOBS ? n : MAX_JOBS;
-    *b = (daf__batch){.shard = s, .jobs = calloc((size_t)n, sizeof *b->jobs)};
-    if (!b->jobs)
+static bool is_parallel(const daf__shard *s) {
+    return s->executor && s->executor->n_threads > 1;
+}
+
+int daf__batch_init(daf__batch *b, daf__shard *s, daf_error *err) {
+    unsigned n = is_parallel(s) ? s->executor->n_threads : 1;
+    n = n > MAX_JOBS / JOBS_PER_THREAD ? MAX_JOBS : is_parallel(s) ? n * JOBS_PER_THREAD : 1;
+    daf__job *jobs = calloc(n, sizeof *jobs);
+    if (!jobs)
         return daf__no_memory(err);
-    int rc = 0;
-    for (; b->n_jobs < n && rc == 0; b->n_jobs++) {
-        b->jobs[b->n_jobs].shard = s;
-        rc = daf__decoder_new(&b->jobs[b->n_jobs].decoder, s->codec, err);
-    }
-    if (rc)
-        daf__batch_free(b);
-    return rc;
+    for (unsigned i = 0; i < n; i++)
+        jobs[i].shard = s;
+    *b = (daf__batch){.shard = s, .jobs = jobs, .n_jobs = n};
+    return 0;
 }
 
 static void wait_for(daf__batch *b) {
@@ -203,7 +199,9 @@ static int look_at(daf__job *job, chunk_work *w, daf_error *err) {
 static int fill_job(daf__job *job, const daf__chunk_list *list, uint64_t *at, daf_error *err) {
     job->packed.size = job->raw.size = 0;
     job->rc = 0;
-    int rc = choose_chunks(job, list, at, err);
+    int rc = job->decoder ? 0 : daf__decoder_new(&job->decoder, job->shard->codec, err);
+    if (rc == 0)
+        rc = choose_chunks(job, list, at, err);
     for (unsigned i = 0, n = 1; i < job->n_chunks && rc == 0; i += n) {
         n = 1;
         if (!job->chunks[i].place.absent)
@@ -294,10 +292,10 @@ static void run_job(void *data) {
         job->rc = decode_chunk(job, &job->chunks[i]);
 }
 
-void daf__batch_start(daf__batch *b) {
+void daf__batch_start(daf__batch *b, bool here) {
     const daf_executor *x = b->shard->executor;
     for (unsigned i = 0; i < b->n_used; i++) {
-        if (b->n_jobs == 1 || x->submit(x->context, run_job, &b->jobs[i]) != 0)
+        if (here || !is_parallel(b->shard) || x->submit(x->context, run_job, &b->jobs[i]) != 0)
             run_job(&b->jobs[i]);
         else
             b->running = true;
@@ -330,20 +328,43 @@ int daf__batch_finish(daf__batch *b, const daf__sink *sink, daf_error *err) {
 
 /* ---- all of a list */
 
-/* Reads the next chunks while these are decoded; with one thread, afterwards. */
-static int decode_in_turn(daf__batch batches[2], bool two, const daf__chunk_list *list, uint64_t at,
-                          const daf__target *target, const daf__sink *sink, daf_error *err) {
-    int rc = 0;
-    for (daf__batch *now = &batches[0], *next = &batches[two]; rc == 0 && now->n_used;) {
-        daf_error details;
+/* The two batches of a shard. */
+static int own_batches(daf__shard *s, daf_error *err) {
+    if (s->batches)
+        return 0;
+    s->batches = calloc(2, sizeof *s->batches);
+    int rc = s->batches ? 0 : daf__no_memory(err);
+    for (unsigned i = 0; i < 2 && rc == 0; i++)
+        rc = daf__batch_init(&s->batches[i], s, err);
+    if (rc)
+        daf__shard_drop_batches(s);
+    return rc;
+}
+
+void daf__shard_drop_batches(daf__shard *s) {
+    for (unsigned i = 0; s->batches && i < 2; i++)
+        daf__batch_free(&s->batches[i]);
+    free(s->batches);
+    s->batches = NULL;
+}
+
+/* Reads the next chunks while those of the other batch are decoded; with one thread, afterwards. */
+static int decode_in_turn(daf__shard *s, const daf__chunk_list *list, uint64_t *at, const daf__target *target,
+                          const daf__sink *sink, daf_error *err) {
+    daf__batch *now = &s->batches[0], *next = &s->batches[is_parallel(s)];
+    int rc = daf__batch_fill(now, list, at, target, err);
+    while (rc == 0 && now->n_used) {
+        bool here =
+            !is_parallel(s) || (now->n_used == 1 && *at == list->n); /* one job gains nothing elsewhere */
         int filled = 0;
-        daf__batch_start(now);
-        if (two)
-            filled = daf__batch_fill(next, list, &at, target, err);
+        daf_error details;
+        daf__batch_start(now, here);
+        if (next != now)
+            filled = daf__batch_fill(next, list, at, target, err);
         rc = daf__batch_finish(now, sink, &details);
         if (rc)
             return daf__pass(err, &details);
-        rc = two ? filled : daf__batch_fill(next, list, &at, target, err);
+        rc = next != now ? filled : daf__batch_fill(next, list, at, target, err);
         daf__batch *last = now;
         now = next;
         next = last;
@@ -353,17 +374,7 @@ static int decode_in_turn(daf__batch batches[2], bool two, const daf__chunk_list
 
 int daf__decode_chunks(daf__shard *s, const daf__chunk_list *list, const daf__target *target,
                        const daf__sink *sink, daf_error *err) {
-    daf__batch batches[2] = {{0}, {0}};
     uint64_t at = 0;
-    int rc = daf__batch_init(&batches[0], s, list->n, err);
-    if (rc == 0)
-        rc = daf__batch_fill(&batches[0], list, &at, target, err);
-    bool two = at < list->n && batches[0].n_jobs > 1;
-    if (rc == 0 && two)
-        rc = daf__batch_init(&batches[1], s, list->n - at, err);
-    if (rc == 0)
-        rc = decode_in_turn(batches, two, list, at, target, sink, err);
-    daf__batch_free(&batches[0]);
-    daf__batch_free(&batches[1]);
-    return rc;
+    int rc = own_batches(s, err);
+    return rc ? rc : decode_in_turn(s, list, &at, target, sink, err);
 }

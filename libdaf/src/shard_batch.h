@@ -29,8 +29,7 @@ typedef struct daf__sink {
     int (*take)(void *context, uint64_t k, const uint8_t *raw, size_t bytes, daf_error *err);
 } daf__sink;
 
-/* most: how many chunks it will be filled with at most. */
-int daf__batch_init(daf__batch *b, daf__shard *s, uint64_t most, daf_error *err);
+int daf__batch_init(daf__batch *b, daf__shard *s, daf_error *err);
 
 /* Waits for what is under way; a zeroed batch is fine. */
 void daf__batch_free(daf__batch *b);
@@ -39,12 +38,13 @@ void daf__batch_free(daf__batch *b);
 int daf__batch_fill(daf__batch *b, const daf__chunk_list *list, uint64_t *at, const daf__target *target,
                     daf_error *err);
 
-void daf__batch_start(daf__batch *b);
+/* here: in this thread. */
+void daf__batch_start(daf__batch *b, bool here);
 
 /* Waits, and hands on what was decoded. sink: NULL: it went to the target, or is not wanted. */
 int daf__batch_finish(daf__batch *b, const daf__sink *sink, daf_error *err);
 
-/* All of the list, by two batches in turn. One of target and sink is NULL. */
+/* All of the list, by two batches in turn, which the shard keeps for the next time. One of target and sink is NULL. */
 int daf__decode_chunks(daf__shard *s, const daf__chunk_list *list, const daf__target *target,
                        const daf__sink *sink, daf_error *err);
 

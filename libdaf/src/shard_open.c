@@ -228,6 +228,7 @@ int daf__shard_open(daf__shard *ret, daf__file *file, const daf__grid *grid, daf
 }
 
 void daf__shard_close(daf__shard *s) {
+    daf__shard_drop_batches(s);
     daf__buf_free(&s->entries);
     daf__buf_free(&s->index);
 }

@@ -169,6 +169,8 @@ typedef struct daf_options {
     int level;                /* 0: environment DAF_PACKED_COMPRESSION_LEVEL, else 5 */
     uint32_t target_chunk_kb; /* 0: environment DAF_PACKED_TARGET_CHUNK_KB, else 8 (1 KB = 1024 bytes) */
     daf_pack_rule pack_rule;
+    /* Decoded chunks that a daf_reader keeps. 0: environment DAF_PACKED_LOCAL_CACHE_KB, else 65536. */
+    uint32_t local_cache_kb;
 
     /* Each write is on the disk when the call (or daf_batch_commit) returns. Default false: the order of
      * renames protects against a killed process, not against a power cut. */
@@ -451,6 +453,35 @@ DAF_API DAF_MUST_USE int daf_get_vector_range(daf *d, daf_array **ret, const cha
                                               uint64_t first, uint64_t n, daf_error *err);
 DAF_API DAF_MUST_USE int daf_get_matrix_range(daf *d, daf_array **ret, const char *rows, const char *columns,
                                               const char *name, const daf_range *range, daf_error *err);
+
+/* Reads many parts of one dense vector or matrix. It holds the file that it has opened, so all parts are of one
+ * moment, whatever becomes of the property. Of packed data it keeps decoded chunks (options.local_cache_kb), so that
+ * parts which share chunks cost once; and when the parts go on by equal steps (column after column, say), the chunks of
+ * the next ones are decoded ahead through the handle's executor. A reader belongs to one thread at a time, the same
+ * that uses the handle, and ends before the handle does. */
+typedef struct daf_reader daf_reader;
+
+/* Opens a reader. Returns as daf_get_vector; DAF_ERR_UNSUPPORTED also a sparse property. Free: daf_reader_free. */
+DAF_API DAF_MUST_USE int daf_open_vector_reader(daf *d, daf_reader **ret, const char *axis, const char *name,
+                                                daf_error *err);
+DAF_API DAF_MUST_USE int daf_open_matrix_reader(daf *d, daf_reader **ret, const char *rows,
+                                                const char *columns, const char *name, daf_error *err);
+
+/* NULL is fine. */
+DAF_API void daf_reader_free(daf_reader *r);
+
+/* The type of the elements; rows and columns (of a vector: 1) of the whole. */
+DAF_API daf_type daf_reader_type(const daf_reader *r);
+DAF_API uint64_t daf_reader_rows(const daf_reader *r);
+DAF_API uint64_t daf_reader_columns(const daf_reader *r);
+
+/* Gets a part, as a copy; of packed data only the chunks that hold some of it are read and decoded.
+ *  Returns  0; DAF_ERR_ARG a range that is not inside; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED; DAF_ERR_LIMIT; DAF_ERR_IO;
+ *           DAF_ERR_NOMEM. After a failure other ranges may still be read.
+ *  Source   specification sections 8 to 10
+ */
+DAF_API DAF_MUST_USE int daf_reader_read(daf_reader *r, daf_array **ret, const daf_range *range,
+                                         daf_error *err);
 
 /* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
  * or not as the options say for it. Dense flat and packed matrices are read and written once, in cache-sized

@@ -238,6 +238,50 @@ static void changed_pages_are_named(void **state) {
     free(data);
 }
 
+/* They decode, but are damage to a reader that has compared. */
+static void changed_pages_are_damaged_once_compared(void **state) {
+    fixture *f = *state;
+    size_t n;
+    uint8_t values[N];
+    d7_problem p;
+    d7_page_info page;
+    write_file(f);
+    d7_reader_options o = {.io = &f->io};
+    d7_reader *r;
+    assert_int_equal(d7_reader_open(&r, path, &o, &f->err), 0);
+    assert_int_equal(d7_reader_compare_checksums(r, NULL, NULL, &f->err), 0);
+    assert_int_equal(d7_reader_page(r, 1, 2, &page), 0);
+    assert_int_equal(d7_reader_read(r, 1, 0, N, values, &f->err), 0);
+    assert_int_equal(d7_reader_n_damages(r), 0);
+    d7_reader_free(r);
+    uint8_t *data = copy_of(f, path, &n);
+    data[page.offset + 12] ^= 4;
+    disk_put(f->disk, path, data, n);
+    free(data);
+    assert_int_equal(d7_reader_open(&r, path, &o, &f->err), 0);
+    assert_int_equal(d7_reader_read(r, 1, 0, N, values, &f->err), 0);
+    assert_int_equal(d7_reader_compare_checksums(r, NULL, NULL, &f->err), 0);
+    assert_int_equal(d7_reader_n_damages(r), 1);
+    assert_int_equal(d7_reader_problem(r, 0, &p), 0);
+    assert_true(p.code == D7_PROBLEM_CHECKSUM && p.dataset_id == 1 && p.first_item == 32 && p.n_items == 16);
+    assert_int_equal(d7_reader_read(r, 1, 0, 32, values, &f->err), 0);
+    assert_int_equal(d7_reader_read(r, 1, 48, N - 48, values, &f->err), 0);
+    assert_int_equal(d7_reader_read(r, 1, 47, 1, values, &f->err), D7_ERR_CORRUPT);
+    assert_int_equal(d7_reader_read(r, 1, 0, N, values, &f->err), D7_ERR_CORRUPT);
+    d7_columns *columns;
+    d7_chunk chunk;
+    d7_columns_options options;
+    d7_columns_options_init(&options);
+    options.skip_damaged = true;
+    size_t rows = 0;
+    assert_int_equal(d7_columns_open(&columns, r, (uint32_t[]){0, 1}, 2, &options, &f->err), 0);
+    while (d7_columns_next(columns, &chunk, &f->err) == 0 && chunk.n)
+        rows += chunk.n;
+    assert_int_equal(rows, N - 16);
+    d7_columns_free(columns);
+    d7_reader_free(r);
+}
+
 /* With checksums no single bit can change unnoticed. */
 static void each_flipped_bit_is_found(void **state) {
     fixture *f = *state;
@@ -691,6 +735,7 @@ int main(void) {
         TEST(all_entries_are_summed),
         TEST(open_files_are_covered_up_to_the_flush),
         TEST(changed_pages_are_named),
+        TEST(changed_pages_are_damaged_once_compared),
         TEST(each_flipped_bit_is_found),
         TEST(damaged_checksums_are_no_damage),
         TEST(another_files_checksums_say_nothing),

@@ -76,9 +76,7 @@ int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, si
 
 static int note(daf__edit *e, daf_error *err) {
     daf__metadata *m = &e->d->metadata;
-    int rc = 0;
-    if (e->removes)
-        daf__metadata_note_removed(m);
+    int rc = e->removes ? daf__metadata_note_removed(m, &e->leaving, err) : 0;
     for (unsigned i = 0; i < e->n_listed && rc == 0; i++) {
         const daf__listed *l = &e->listed[i];
         rc = daf__metadata_note_set(m, l->key.text, l->descriptor.data, l->descriptor.size, err);
@@ -86,41 +84,56 @@ static int note(daf__edit *e, daf_error *err) {
     return rc;
 }
 
+int daf__edit_put_metadata(daf__edit *e, daf_error *err) {
+    daf__metadata *m = &e->d->metadata;
+    daf__out *out;
+    int rc = daf__edit_create(e, &out, err);
+    if (rc)
+        return rc;
+    rc = daf__metadata_render(m, e->d->store, &e->leaving, out, err);
+    rc = daf__edit_put(e, DAF__METADATA_KEY, out, rc, err);
+    return rc || !m->is_stale ? rc : daf__change_remove(&e->change, DAF__METADATA_STALE_KEY, err);
+}
+
 /* The index is part of the change. */
 static int apply_with_metadata(daf__edit *e, daf_error *err) {
     daf *d = e->d;
-    daf__buf rendered = {0};
-    bool was_rebuild = d->metadata.rebuild;
     int rc = note(e, err);
     if (rc == 0)
-        rc = daf__metadata_render(&d->metadata, d->store, &e->leaving, &rendered, err);
-    if (rc == 0)
-        rc = daf__edit_put_bytes(e, DAF__METADATA_KEY, rendered.data, rendered.size, err);
-    bool applying = rc == 0;
+        rc = daf__edit_put_metadata(e, err);
     if (rc == 0)
         rc = d->store->ops->apply(d->store, &e->change, err);
-    if (rc == 0) {
-        daf__metadata_taken(&d->metadata, &rendered);
-        return 0;
+    if (rc) {
+        daf__metadata_distrust(&d->metadata);
+        return rc;
     }
-    daf__metadata_forget(&d->metadata);
-    /* What a failed change left is best read from the tree. */
-    d->metadata.rebuild = applying || was_rebuild;
-    daf__buf_free(&rendered);
+    daf__metadata_taken(&d->metadata);
+    d->metadata.is_stale = false;
+    return 0;
+}
+
+/* A batch that is killed leaves an index which lists the names of before: additions show, other descriptors under the
+ * same name do not, so that a file has to tell of them. */
+static int apply_in_batch(daf__edit *e, daf_error *err) {
+    daf *d = e->d;
+    bool mark = d->store->keeps_metadata && e->removes && !d->metadata.is_stale;
+    int rc = mark ? daf__edit_put_bytes(e, DAF__METADATA_STALE_KEY, "", 0, err) : 0;
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e->change, err);
+    if (rc == 0 && mark)
+        d->metadata.is_stale = true;
+    if (d->store->keeps_metadata && (rc || note(e, NULL) != 0))
+        daf__metadata_distrust(&d->metadata);
     return rc;
 }
 
 static int apply(daf__edit *e, daf_error *err) {
     daf *d = e->d;
-    bool indexed = d->store->keeps_metadata;
-    if (!d->in_batch) {
-        int rc = indexed ? apply_with_metadata(e, err) : d->store->ops->apply(d->store, &e->change, err);
-        return rc ? rc : d->store->ops->settle(d->store, err);
-    }
-    int rc = d->store->ops->apply(d->store, &e->change, err);
-    if (indexed && (rc || note(e, NULL) != 0))
-        daf__metadata_note_removed(&d->metadata); /* begin with the tree at the commit */
-    return rc;
+    if (d->in_batch)
+        return apply_in_batch(e, err);
+    int rc = d->store->keeps_metadata ? apply_with_metadata(e, err)
+                                      : d->store->ops->apply(d->store, &e->change, err);
+    return rc ? rc : d->store->ops->settle(d->store, err);
 }
 
 int daf__edit_end(daf__edit *e, int rc, daf_error *err) {

@@ -87,43 +87,32 @@ static int read_marker(daf *d, daf_error *err) {
 
 /* ---- creating */
 
-static int put_first_index(daf *d, daf__edit *e, bool empty, daf__buf *index, daf_error *err) {
-    int rc = 0;
-    if (empty)
-        daf__buf_text(index, "{}");
-    else
-        rc = daf__metadata_render(&d->metadata, d->store, NULL, index, err);
-    if (rc == 0)
-        rc = daf__buf_check(index, err);
-    return rc ? rc : daf__edit_put_bytes(e, DAF__METADATA_KEY, index->data, index->size, err);
-}
-
 /* The marker comes last: without it there is no repository. */
 static int initialize(daf *d, bool clear, daf_error *err) {
     static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
     static const char marker[] = "{\"version\":[1,1]}\n";
     daf__edit e;
-    daf__buf index = {0};
     int rc = daf__edit_begin(&e, d, err);
+    d->metadata.rebuild = true;
+    d->metadata.knows = clear; /* that nothing is left */
     if (rc == 0 && clear)
         rc = daf__dir_store_clear(d->store, &e.change, err);
     for (size_t i = 0; i < sizeof folders / sizeof folders[0] && rc == 0; i++)
         rc = daf__change_make_folder(&e.change, folders[i], err);
-    d->metadata.rebuild = true;
     if (rc == 0 && d->store->keeps_metadata)
-        rc = put_first_index(d, &e, clear, &index, err);
+        rc = daf__edit_put_metadata(&e, err);
     if (rc == 0)
         rc = daf__edit_put_bytes(&e, MARKER_KEY, marker, sizeof marker - 1, err);
     if (rc == 0)
         rc = d->store->ops->apply(d->store, &e.change, err);
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);
+    if (rc == 0 && d->store->keeps_metadata)
+        daf__metadata_taken(&d->metadata);
     if (rc == 0) {
-        daf__metadata_taken(&d->metadata, &index);
         d->major = MAJOR;
         d->minor = NEWEST_MINOR;
     }
-    daf__buf_free(&index);
     daf__change_free(&e.change);
     return rc;
 }
@@ -132,15 +121,13 @@ static int initialize(daf *d, bool clear, daf_error *err) {
 
 static int write_metadata(daf *d, daf_error *err) {
     daf__edit e = {.d = d};
-    daf__buf rendered = {0};
-    int rc = daf__metadata_render(&d->metadata, d->store, NULL, &rendered, err);
-    if (rc == 0)
-        rc = daf__edit_put_bytes(&e, DAF__METADATA_KEY, rendered.data, rendered.size, err);
+    int rc = daf__edit_put_metadata(&e, err);
     if (rc == 0)
         rc = d->store->ops->apply(d->store, &e.change, err);
-    if (rc == 0)
-        daf__metadata_taken(&d->metadata, &rendered);
-    daf__buf_free(&rendered);
+    if (rc == 0) {
+        daf__metadata_taken(&d->metadata);
+        d->metadata.is_stale = false;
+    }
     daf__change_free(&e.change);
     return rc;
 }
@@ -267,7 +254,7 @@ int daf_batch_commit(daf *d, daf_error *err) {
     if (!d->in_batch)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: no batch is open", d->store->path);
     int rc = 0;
-    if (d->metadata.rebuild || d->metadata.n_appended)
+    if (d->store->keeps_metadata && daf__metadata_is_due(&d->metadata))
         rc = write_metadata(d, err);
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);

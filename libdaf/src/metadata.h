@@ -1,26 +1,30 @@
 /* metadata.json: the descriptors of all properties in one file (specification section 5).
  *
- * The tree decides what exists; the index follows it. What a write does to the index is noted first (a set appends, a
- * removal makes the next rendering start from the tree) and rendered to the file's new content, whose bytes are those
- * of the specified in-place append or rebuild; the file is then replaced whole.
+ * The tree decides what exists; the index follows it. What a write does to the index is noted (a set appends; a removal
+ * makes the next file a rebuild) and rendered to the file's new content, whose bytes are those of the specified
+ * in-place append or rebuild; the file is then replaced whole. The first rebuild of a handle reads the tree; from then
+ * on the handle, which is the only writer, knows the descriptors.
  */
 #ifndef DAF_SRC_METADATA_H
 #define DAF_SRC_METADATA_H
 
+#include "metadata_list.h"
 #include "store.h"
 
 #define DAF__METADATA_KEY "metadata.json"
 
-typedef struct daf__metadata_entry {
-    char *key;
-    char *descriptor; /* without the final LF */
-} daf__metadata_entry;
+/* A file that is there while a batch has made the index wrong in a way that its names do not show. */
+#define DAF__METADATA_STALE_KEY ".daf.batch"
 
 typedef struct daf__metadata {
-    daf__buf bytes; /* what the file holds; empty: not known */
-    bool rebuild;   /* start from the tree, not from `bytes` */
-    daf__metadata_entry *appended;
-    size_t n_appended, capacity;
+    daf__buf bytes;              /* what the file holds; empty: not known */
+    bool rebuild;                /* the next content starts from the properties, not from `bytes` */
+    bool knows;                  /* `listed` is what the tree held before `appended` */
+    bool is_stale;               /* the stale file is there */
+    daf__metadata_list listed;   /* in the order of a rebuild */
+    daf__metadata_list appended; /* set since, in their order */
+    daf__buf rebuilt; /* the rendered content begins with this, when `rebuild`, else with `bytes` */
+    daf__buf tail;    /* what goes in the place of the closing brace; empty: nothing */
 } daf__metadata;
 
 void daf__metadata_free(daf__metadata *m);
@@ -29,23 +33,30 @@ void daf__metadata_free(daf__metadata *m);
 int daf__metadata_note_set(daf__metadata *m, const char *key, const void *descriptor, size_t bytes,
                            daf_error *err);
 
-/* Notes that properties are removed: what was set before is found in the tree. */
-void daf__metadata_note_removed(daf__metadata *m);
+/* Notes that the keys (or, ending in "/", prefixes of keys) of `leaving` are removed. */
+int daf__metadata_note_removed(daf__metadata *m, const daf_names *leaving, daf_error *err);
 
-/* Drops the notes. */
-void daf__metadata_forget(daf__metadata *m);
+/* Drops the notes and what is known: the next content is read from the tree. */
+void daf__metadata_distrust(daf__metadata *m);
 
-/* The file's content with the notes applied. `leaving`: keys (or, ending in "/", prefixes of keys) that are in the
- * tree still but no longer count; may be NULL. */
-int daf__metadata_render(const daf__metadata *m, daf__store *s, const daf_names *leaving, daf__buf *ret,
+/* Whether the file needs to be written. */
+bool daf__metadata_is_due(const daf__metadata *m);
+
+/* Appends the content with the notes applied to the out. `leaving`: what is in the tree still but no longer counts;
+ * may be NULL. */
+int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leaving, daf__out *out,
                          daf_error *err);
 
-/* The rendered content (consumed) is in place. */
-void daf__metadata_taken(daf__metadata *m, daf__buf *rendered);
+/* What was rendered is in place. */
+void daf__metadata_taken(daf__metadata *m);
 
 /* Reads the file; *usable says whether it is there and is JSON. against_tree: whether it also lists just the
- * properties that the tree holds. */
+ * properties that the tree holds, and can be appended to. */
 int daf__metadata_load(daf__metadata *m, daf__store *s, bool against_tree, bool *usable, daf_error *err);
+
+/* Reads the descriptors of all properties in the tree, without those in `leaving` and in `known`. */
+int daf__metadata_read_tree(daf__metadata_list *ret, daf__store *s, const daf_names *leaving,
+                            const daf__metadata_list *known, daf_error *err);
 
 /* Calls back for every property of the tree, in the order of a rebuild; `key` is the property's, without a suffix.
  * A visitor's failure ends the walk. */

@@ -51,13 +51,13 @@ static void add_record(daf__buf *out, const daf__dir_step *step) {
     const char *kept = step->kept[0] ? step->kept : "-";
     const daf__stamp *f = &step->placed;
     if (step->kind == DAF__STEP_PUT)
-        daf__buf_printf(out, "put %s %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %s", kept, f->inode,
-                        f->bytes, f->changed_s, f->changed_ns, step->key);
+        daf__buf_printf(out, "put %s %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " ", kept, f->inode,
+                        f->bytes, f->changed_s, f->changed_ns);
     else if (step->kind == DAF__STEP_REMOVE)
-        daf__buf_printf(out, "remove %s %s", kept, step->key);
+        daf__buf_printf(out, "remove %s ", kept);
     else
-        daf__buf_printf(out, "folder %s", step->key);
-    daf__buf_append(out, "", 1);
+        daf__buf_text(out, "folder ");
+    daf__buf_append(out, step->key, strlen(step->key) + 1);
 }
 
 static int write_file(daf__dir_store *s, const daf__buf *content, bool sync) {

@@ -76,8 +76,8 @@ static bool is_leftover(const char *name) {
 }
 
 static bool is_ours(const char *name) {
-    static const char *const names[] = {".",       "..",       "scalars",       "axes",
-                                        "vectors", "matrices", "metadata.json", BACKUP};
+    static const char *const names[] = {
+        ".", "..", "scalars", "axes", "vectors", "matrices", "metadata.json", ".daf.batch", BACKUP};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -235,6 +235,7 @@ int daf__dir_make_folder(daf__dir_store *s, const char *key) {
 static void dir_free(daf__store *base) {
     daf__dir_store *s = (daf__dir_store *)base;
     const daf_io *io = s->settings.io;
+    daf__journal_close(s);
     if (s->fd >= 0)
         io->close(io->context, s->fd);
     daf_names_clear(&s->dirty);

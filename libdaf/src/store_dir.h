@@ -28,6 +28,7 @@ typedef struct daf__dir_store {
     int fd;           /* the root */
     unsigned counter; /* of staging names */
     daf_names dirty;  /* folders whose entries are not synced yet */
+    int journal;      /* store_dir_journal.h; -1: not open */
     bool unfinished;  /* a failed change could not be undone: the journal says how */
 } daf__dir_store;
 
@@ -55,6 +56,7 @@ daf__stamp daf__dir_stamp_of(const struct stat *st);
 int daf__dir_make_folder(daf__dir_store *s, const char *key); /* 0, EEXIST, or another errno */
 void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]);
 int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name); /* file or folder; 0 or an errno */
+void daf__journal_close(daf__dir_store *s);
 int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err);
 int daf__dir_settle(daf__store *base, daf_error *err);
 

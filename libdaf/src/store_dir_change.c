@@ -201,20 +201,19 @@ static int perform_all(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
 /* Performs the plan, or leaves everything as it was; what cannot be undone now, with the disk failing, is undone
  * before the next change or by the next writable open. */
 static int perform_journaled(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
-    int failed = daf__journal_write(s, p);
+    int failed = daf__journal_begin(s, p);
     if (failed)
         return daf__dir_fail(s, failed, "write", DAF__JOURNAL, err);
     int rc = perform_all(s, p, err);
-    if (rc == 0 && (failed = daf__journal_remove(s)) != 0)
-        rc = daf__dir_fail(s, failed, "remove", DAF__JOURNAL, err);
+    if (rc == 0 && (failed = daf__journal_end(s)) != 0)
+        rc = daf__dir_fail(s, failed, "empty", DAF__JOURNAL, err);
     if (rc) {
-        s->unfinished = daf__dir_plan_undo(s, p) != 0 || daf__journal_remove(s) != 0;
+        s->unfinished = daf__dir_plan_undo(s, p) != 0 || daf__journal_end(s) != 0;
         return rc;
     }
-    /* What was kept must not go before the journal has. */
-    const daf_io *io = s->settings.io;
-    bool sync = s->settings.sync && !s->base.batching;
-    return sync && io->sync(io->context, s->fd) != 0 ? daf__dir_fail(s, errno, "sync folder", ".", err) : 0;
+    /* What was kept must not go before the journal has. The change stays in place when this fails. */
+    failed = daf__journal_sync(s);
+    return failed ? daf__dir_fail(s, failed, "sync", DAF__JOURNAL, err) : 0;
 }
 
 static void drop_kept(daf__dir_store *s, const daf__dir_plan *p) {

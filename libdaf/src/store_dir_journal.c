@@ -60,25 +60,61 @@ static void add_record(daf__buf *out, const daf__dir_step *step) {
     daf__buf_append(out, step->key, strlen(step->key) + 1);
 }
 
-static int write_file(daf__dir_store *s, const daf__buf *content, bool sync) {
+/* The journal stays open, and empty, from the first change to the end of the handle: some file systems are slow to make
+ * a file when many were removed just before. */
+static int open_journal(daf__dir_store *s) {
     const daf_io *io = s->settings.io;
-    int fd = io->open(io->context, s->fd, DAF__JOURNAL, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                      0666);
-    if (fd < 0)
-        return errno;
-    int rc = daf__write_all(io, fd, content->data, content->size, 0);
-    if (rc == 0 && sync && io->sync(io->context, fd) != 0)
-        rc = errno;
-    if (io->close(io->context, fd) != 0 && rc == 0)
-        rc = errno;
-    if (rc == 0 && sync && io->sync(io->context, s->fd) != 0)
-        rc = errno;
-    if (rc)
+    if (s->journal >= 0)
+        return 0;
+    s->journal = io->open(io->context, s->fd, DAF__JOURNAL,
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return s->journal < 0 ? errno : 0;
+}
+
+static int empty_journal(daf__dir_store *s) {
+    const daf_io *io = s->settings.io;
+    return io->truncate(io->context, s->journal, 0) == 0 ? 0 : errno;
+}
+
+int daf__journal_end(daf__dir_store *s) {
+    return s->journal < 0 ? 0 : empty_journal(s);
+}
+
+int daf__journal_sync(daf__dir_store *s) {
+    const daf_io *io = s->settings.io;
+    if (s->journal < 0 || !s->settings.sync || s->base.batching)
+        return 0;
+    return io->sync(io->context, s->journal) == 0 ? 0 : errno;
+}
+
+void daf__journal_close(daf__dir_store *s) {
+    const daf_io *io = s->settings.io;
+    if (s->journal < 0)
+        return;
+    io->close(io->context, s->journal);
+    s->journal = -1;
+    if (!s->unfinished)
         io->unlink(io->context, s->fd, DAF__JOURNAL, 0);
+}
+
+static int write_content(daf__dir_store *s, const daf__buf *content) {
+    const daf_io *io = s->settings.io;
+    bool is_new = s->journal < 0, sync = s->settings.sync && !s->base.batching;
+    int rc = open_journal(s);
+    if (rc)
+        return rc;
+    rc = daf__write_all(io, s->journal, content->data, content->size, 0);
+    if (rc == 0 && sync && io->sync(io->context, s->journal) != 0)
+        rc = errno;
+    if (rc == 0 && sync && is_new && io->sync(io->context, s->fd) != 0)
+        rc = errno;
+    /* The steps have not begun: what is written matters only if it stays behind a later change. */
+    if (rc && empty_journal(s) != 0)
+        s->unfinished = true;
     return rc;
 }
 
-int daf__journal_write(daf__dir_store *s, const daf__dir_plan *p) {
+int daf__journal_begin(daf__dir_store *s, const daf__dir_plan *p) {
     daf__buf content = {0};
     daf__stamp root;
     if (!look(s, ".", &root))
@@ -88,14 +124,9 @@ int daf__journal_write(daf__dir_store *s, const daf__dir_plan *p) {
     for (size_t i = 0; i < p->n; i++)
         add_record(&content, &p->steps[i]);
     daf__buf_append(&content, "end", 4);
-    int rc = content.failed ? ENOMEM : write_file(s, &content, s->settings.sync && !s->base.batching);
+    int rc = content.failed ? ENOMEM : write_content(s, &content);
     daf__buf_free(&content);
     return rc;
-}
-
-int daf__journal_remove(daf__dir_store *s) {
-    const daf_io *io = s->settings.io;
-    return io->unlink(io->context, s->fd, DAF__JOURNAL, 0) == 0 || errno == ENOENT ? 0 : errno;
 }
 
 /* ---- undoing */
@@ -248,6 +279,11 @@ static int undo_known(daf__dir_store *s, const daf__dir_plan *p) {
     return in_the_way ? 0 : rc;
 }
 
+static int remove_journal(daf__dir_store *s) {
+    const daf_io *io = s->settings.io;
+    return io->unlink(io->context, s->fd, DAF__JOURNAL, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
+
 int daf__journal_recover(daf__dir_store *s, daf_error *err) {
     daf__buf content = {0};
     daf__dir_plan p = {0};
@@ -262,8 +298,10 @@ int daf__journal_recover(daf__dir_store *s, daf_error *err) {
     int failed = look(s, ".", &root) ? parse(&p, root.inode, &content, &whole) : errno;
     if (failed == 0 && whole)
         failed = undo_known(s, &p);
-    if (failed == 0)
-        failed = daf__journal_remove(s);
+    if (failed == 0 && s->journal >= 0)
+        failed = empty_journal(s);
+    else if (failed == 0)
+        failed = remove_journal(s);
     daf__dir_plan_free(&p);
     daf__buf_free(&content);
     return failed ? daf__dir_fail(s, failed, "undo the change that was interrupted, as told by", DAF__JOURNAL,

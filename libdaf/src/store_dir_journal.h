@@ -1,6 +1,6 @@
 /* The directory store's undo journal: ".daf.journal" in the root says, while a change of several steps is under way,
  * what was there before. Whoever finds it undoes the change: the writer itself when a step fails, or, after it was
- * killed, the next one to open the directory. Its removal is what makes a change final.
+ * killed, the next one to open the directory. Its being emptied is what makes a change final.
  *
  * Records end in a NUL: "root INODE", "put KEPT INODE BYTES SECONDS NANOSECONDS KEY", "remove KEPT KEY", "folder KEY", in the order of
  * the steps, and "end", without which the steps had not begun. KEPT is the staging name under which what was at KEY is
@@ -33,9 +33,11 @@ void daf__dir_plan_free(daf__dir_plan *p);
 /* Adds a step, to be filled in; NULL without memory. */
 daf__dir_step *daf__dir_plan_add(daf__dir_plan *p, const char *key);
 
-/* Each returns 0 or an errno. */
-int daf__journal_write(daf__dir_store *s, const daf__dir_plan *p);
-int daf__journal_remove(daf__dir_store *s);
+/* Writes the plan, before the steps; makes the change final, behind them; and makes that durable, when asked to. Each
+ * returns 0 or an errno. */
+int daf__journal_begin(daf__dir_store *s, const daf__dir_plan *p);
+int daf__journal_end(daf__dir_store *s);
+int daf__journal_sync(daf__dir_store *s);
 
 /* Undoes the steps, whichever of them were done; may be repeated. 0 or an errno. */
 int daf__dir_plan_undo(daf__dir_store *s, const daf__dir_plan *p);

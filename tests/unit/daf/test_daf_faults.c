@@ -45,7 +45,7 @@ char *__wrap_strdup(const char *s) {
 }
 
 static void same_content(const char *a, const char *b, const char *what, unsigned n) {
-    if (!test_equal_trees(a, b, "/.daf.new."))
+    if (!test_equal_trees(a, b, "/.daf."))
         fail_msg("%s, fault %u: the tree is neither the old nor the new one", what, n);
 }
 
@@ -84,7 +84,7 @@ static bool run_with_fault(const trees *t, unsigned which, test_faults f) {
     f.calls = 0;
     f.at = n;
     int rc = test_actions[which].act(d, &err);
-    bool in_place = rc && strstr(err.text, "sync folder") && test_equal_trees(t->new, t->work, "/.daf.new.");
+    bool in_place = rc && strstr(err.text, "cannot sync") && test_equal_trees(t->new, t->work, "/.daf.");
     f.at = 0;
     daf_free(d);
     if (rc && (err.code != rc || !err.text[0]))

@@ -87,8 +87,8 @@ void daf__values_copy(void *to, daf_type type, const void *from, size_t n) {
         out[i] = in[i] != 0;
 }
 
-static int gather_numeric(daf__buf *raw, const daf__grid *g, daf_type type, const void *values, uint64_t k,
-                          daf_error *err) {
+static int gather_numeric(daf__buf *raw, const daf__grid *g, daf_type type, const void *values,
+                          uint64_t first_element, uint64_t k, daf_error *err) {
     size_t width = daf_type_bytes(type), column_bytes = (size_t)g->chunk_rows * width;
     size_t bytes = (size_t)g->chunk_elements * width;
     daf__span span = daf__grid_span(g, k);
@@ -100,7 +100,8 @@ static int gather_numeric(daf__buf *raw, const daf__grid *g, daf_type type, cons
         size_t filled = 0;
         if (c < span.n_columns) {
             uint64_t first = (span.column + c) * g->rows + span.row;
-            daf__values_copy(to, type, (const uint8_t *)values + (size_t)first * width, (size_t)span.n_rows);
+            daf__values_copy(to, type, (const uint8_t *)values + (size_t)(first - first_element) * width,
+                             (size_t)span.n_rows);
             filled = (size_t)span.n_rows * width;
         }
         memset(to + filled, 0, column_bytes - filled);
@@ -114,14 +115,15 @@ static void append32(daf__buf *b, uint32_t v) {
     daf__buf_append(b, bytes, sizeof bytes);
 }
 
-static int gather_texts(daf__buf *raw, const daf__grid *g, const char *const *texts, uint64_t k,
-                        daf_error *err) {
+static int gather_texts(daf__buf *raw, const daf__grid *g, const char *const *texts, uint64_t first_element,
+                        uint64_t k, daf_error *err) {
     daf__span span = daf__grid_span(g, k);
     append32(raw, (uint32_t)g->chunk_elements);
     for (uint64_t c = 0; c < g->chunk_columns; c++) {
         for (uint64_t r = 0; r < g->chunk_rows; r++) {
             bool padding = c >= span.n_columns || r >= span.n_rows;
-            const char *text = padding ? "" : texts[(span.column + c) * g->rows + span.row + r];
+            const char *text =
+                padding ? "" : texts[(span.column + c) * g->rows + span.row + r - first_element];
             size_t bytes = strlen(text);
             if (bytes > DAF__MAX_CHUNK_BYTES || raw->size > DAF__MAX_CHUNK_BYTES)
                 return daf__fail(err, DAF_ERR_LIMIT, 0, 0,
@@ -134,8 +136,8 @@ static int gather_texts(daf__buf *raw, const daf__grid *g, const char *const *te
     return daf__buf_check(raw, err);
 }
 
-int daf__chunk_gather(daf__buf *raw, const daf__grid *g, daf_type type, const void *values, uint64_t k,
-                      daf_error *err) {
-    return type == DAF_STRING ? gather_texts(raw, g, values, k, err)
-                              : gather_numeric(raw, g, type, values, k, err);
+int daf__chunk_gather(daf__buf *raw, const daf__grid *g, daf_type type, const void *values,
+                      uint64_t first_element, uint64_t k, daf_error *err) {
+    return type == DAF_STRING ? gather_texts(raw, g, values, first_element, k, err)
+                              : gather_numeric(raw, g, type, values, first_element, k, err);
 }

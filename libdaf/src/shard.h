@@ -37,6 +37,8 @@ daf__span daf__grid_span(const daf__grid *g, uint64_t k);
 
 enum {
     DAF__CHUNK_NAME_BYTES = 48,
+    DAF__INDEX_ENTRY_BYTES = 16,
+    DAF__INDEX_CRC_BYTES = 4,
     DAF__GZIP_NAME_BYTES = 10,  /* the header of a gzip member */
     DAF__GZIP_TRAILER_BYTES = 8 /* its end: CRC-32 and size */
 };
@@ -49,9 +51,10 @@ size_t daf__chunk_name(uint8_t name[DAF__CHUNK_NAME_BYTES], const daf__grid *g, 
 /* Copies n values between host order and the file's; Bool becomes 0 or 1. */
 void daf__values_copy(void *to, daf_type type, const void *from, size_t n);
 
-/* Appends the raw bytes of chunk k of `values` (column-major; String: const char *const *), padded. */
-int daf__chunk_gather(daf__buf *raw, const daf__grid *g, daf_type type, const void *values, uint64_t k,
-                      daf_error *err);
+/* Appends the raw bytes of chunk k, padded. values: column-major (String: const char *const *), from the element with
+ * number first_element on. */
+int daf__chunk_gather(daf__buf *raw, const daf__grid *g, daf_type type, const void *values,
+                      uint64_t first_element, uint64_t k, daf_error *err);
 
 /* The entry behind the chunks of a blosc shard, which says how they are encoded. */
 #define DAF__CODEC_JSON "codec.json"
@@ -68,6 +71,22 @@ typedef struct daf__shard_spec {
 
 /* Appends an "indexed+zipped" shard of `values`; the out is empty. */
 int daf__shard_write(daf__out *out, const daf__shard_spec *spec, const void *values, daf_error *err);
+
+/* The same by parts. The out (empty to begin with, and borrowed) and the executor must outlive the writer. */
+typedef struct daf__shard_writer daf__shard_writer;
+
+int daf__shard_writer_new(daf__shard_writer **ret, daf__out *out, const daf__shard_spec *spec,
+                          daf_error *err);
+void daf__shard_writer_free(daf__shard_writer *w); /* NULL is fine */
+
+/* Encodes and appends the next chunks. values: from the first element of the first of them on. */
+int daf__shard_writer_put(daf__shard_writer *w, uint64_t n_chunks, const void *values, daf_error *err);
+
+/* How many chunks are best put at once, so that all threads have work. */
+uint64_t daf__shard_writer_batch(const daf__shard_writer *w);
+
+/* Writes directory and index; all chunks were put. */
+int daf__shard_writer_finish(daf__shard_writer *w, daf_error *err);
 
 /* ---- reading */
 

@@ -9,7 +9,7 @@
 #include "error.h"
 #include "shard.h"
 
-enum { MAX_WINDOW_BYTES = 1 << 18, INDEX_ENTRY_BYTES = 16, INDEX_CRC_BYTES = 4 };
+enum { MAX_WINDOW_BYTES = 1 << 18 };
 
 int daf__bad_chunk(const daf__shard *s, uint64_t k, uint64_t offset, const char *what, daf_error *err) {
     return daf__fail(err, DAF_ERR_CORRUPT, 0, offset, "%s: chunk %" PRIu64 ": %s", s->file->where, k, what);
@@ -40,13 +40,14 @@ int daf__shard_check_raw(const daf__shard *s, uint64_t k, uint64_t raw_bytes, ui
 
 static int read_index(daf__shard *s, daf__buf *index, daf_error *err) {
     uint64_t n = s->grid.n_chunks;
-    if (n > s->file->size / INDEX_ENTRY_BYTES || n * INDEX_ENTRY_BYTES + INDEX_CRC_BYTES > s->file->size)
+    if (n > s->file->size / DAF__INDEX_ENTRY_BYTES ||
+        n * DAF__INDEX_ENTRY_BYTES + DAF__INDEX_CRC_BYTES > s->file->size)
         return daf__fail(err, DAF_ERR_TRUNCATED, 0, s->file->size,
                          "%s: too short for the index of %" PRIu64 " chunks", s->file->where, n);
-    size_t bytes = (size_t)n * INDEX_ENTRY_BYTES;
+    size_t bytes = (size_t)n * DAF__INDEX_ENTRY_BYTES;
     index->size = 0;
-    uint8_t *to = daf__buf_reserve(index, bytes + INDEX_CRC_BYTES);
-    int rc = to ? s->file->ops->read(s->file, to, bytes + INDEX_CRC_BYTES, 0, err) : daf__no_memory(err);
+    uint8_t *to = daf__buf_reserve(index, bytes + DAF__INDEX_CRC_BYTES);
+    int rc = to ? s->file->ops->read(s->file, to, bytes + DAF__INDEX_CRC_BYTES, 0, err) : daf__no_memory(err);
     if (rc)
         return rc;
     if (common_crc32c(0, to, bytes) != bytes_load32(to + bytes))
@@ -57,11 +58,11 @@ static int read_index(daf__shard *s, daf__buf *index, daf_error *err) {
 }
 
 static int place_by_index(const daf__shard *s, daf__place *ret, uint64_t k, daf_error *err) {
-    const uint8_t *at = s->index.data + (size_t)k * INDEX_ENTRY_BYTES;
+    const uint8_t *at = s->index.data + (size_t)k * DAF__INDEX_ENTRY_BYTES;
     daf__place p = {.by_index = true, .offset = bytes_load64(at), .packed_bytes = bytes_load64(at + 8)};
     p.absent = p.offset == UINT64_MAX && p.packed_bytes == UINT64_MAX;
     if (!p.absent && (p.offset > s->file->size || p.packed_bytes > s->file->size - p.offset))
-        return daf__bad_chunk(s, k, k * INDEX_ENTRY_BYTES, "it does not lie inside the file", err);
+        return daf__bad_chunk(s, k, k * DAF__INDEX_ENTRY_BYTES, "it does not lie inside the file", err);
     *ret = p;
     return 0;
 }
@@ -248,9 +249,9 @@ static int compare_with_index(daf__shard *s, const daf__buf *index, uint64_t k, 
     /* Of gzip the name is a part of what the index covers, and so is the trailer. */
     uint64_t start = gzip ? DAF__ZIP_LOCAL_BYTES : header;
     uint64_t bytes = p.packed_bytes + (gzip ? header - start + DAF__GZIP_TRAILER_BYTES : 0);
-    const uint8_t *at = index->data + (size_t)k * INDEX_ENTRY_BYTES;
+    const uint8_t *at = index->data + (size_t)k * DAF__INDEX_ENTRY_BYTES;
     if (header == 0 || bytes_load64(at) != p.offset + start || bytes_load64(at + 8) != bytes)
-        return daf__bad_chunk(s, k, k * INDEX_ENTRY_BYTES, "the index contradicts the directory", err);
+        return daf__bad_chunk(s, k, k * DAF__INDEX_ENTRY_BYTES, "the index contradicts the directory", err);
     return 0;
 }
 

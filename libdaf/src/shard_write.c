@@ -1,292 +1,235 @@
 /* Writing a shard: jobs of some chunks each are encoded, in parallel when there is an executor, and appended in chunk
- * order, so the bytes do not depend on the threads. */
+ * order, so the bytes do not depend on the threads. While a set of jobs is encoded, the one before is appended. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
 #include "error.h"
-#include "shard.h"
+#include "shard_writer.h"
 
 enum {
     JOB_RAW_BYTES = 1 << 18, /* what one job encodes at least, unless there is less */
-    MAX_JOBS = 64,
-    INDEX_ENTRY_BYTES = 16,
-    INDEX_CRC_BYTES = 4,
-    PIECE_BYTES = 1 << 12
+    JOBS_PER_THREAD = 4,     /* so that threads which are done early find another */
+    MAX_JOBS = 64
 };
 #define GZIP_MAX_CHUNKS ((uint64_t)1 << 24) /* three bytes of number in a name */
 
-/* What the directory and the index need to know of a chunk. */
-typedef struct chunk_record {
-    uint64_t offset; /* of the local header */
-    uint64_t packed_bytes, raw_bytes;
-    uint32_t crc;
-} chunk_record;
-
-typedef struct shard_writer {
-    const daf__shard_spec *spec;
-    const daf__codec_row *codec;
-    const void *values;
-    size_t name_bytes;
-    bool zip64; /* the form of the local headers */
-    chunk_record *records;
-    daf__out *out;
-} shard_writer;
-
-typedef struct shard_job {
-    const shard_writer *writer;
+typedef struct daf__encode_job {
+    const daf__shard_writer *writer;
     daf__encoder *encoder;
     daf__buf raw, encoded;
+    const void *values; /* from element `first_element` on */
+    uint64_t first_element;
     uint64_t first, n_chunks;
     int rc;
     daf_error error;
-} shard_job;
+} encode_job;
 
-static uint8_t *chunk_entry(const shard_writer *w, daf__zip_entry *e, uint8_t name[DAF__CHUNK_NAME_BYTES],
-                            uint64_t k) {
-    const chunk_record *r = &w->records[k];
-    /* The name of a gzip chunk is no UTF-8. */
-    unsigned flags = w->codec->zip_method == DAF__ZIP_DEFLATE ? 0 : DAF__ZIP_UTF8_FLAG;
-    *e = (daf__zip_entry){.name = name,
-                          .name_bytes = (uint16_t)daf__chunk_name(name, &w->spec->grid, w->spec->codec, k),
-                          .flags = (uint16_t)flags,
-                          .method = w->codec->zip_method,
-                          .crc = r->crc,
-                          .packed_bytes = r->packed_bytes,
-                          .raw_bytes = r->raw_bytes,
-                          .offset = r->offset};
-    return name;
-}
-
-static size_t local_bytes(const shard_writer *w) {
-    return DAF__ZIP_LOCAL_BYTES + w->name_bytes + (w->zip64 ? DAF__ZIP_LOCAL_EXTRA_BYTES : 0);
-}
-
-/* As blosc sees them. */
-static size_t element_bytes(const daf__shard_spec *spec) {
-    return spec->type == DAF_STRING ? 1 : daf_type_bytes(spec->type);
-}
+/* ---- one job, in any thread */
 
 static uint32_t crc_of(const void *data, size_t bytes) {
     return (uint32_t)crc32_z(0, data, bytes);
 }
 
-static int encode_chunk(shard_job *job, uint64_t k) {
-    const shard_writer *w = job->writer;
+static void put_trailer(daf__buf *to, const daf__zip_entry *e) {
+    uint8_t trailer[DAF__GZIP_TRAILER_BYTES];
+    bytes_store32(trailer, e->crc);
+    bytes_store32(trailer + 4, (uint32_t)e->raw_bytes);
+    daf__buf_append(to, trailer, sizeof trailer);
+}
+
+static int encode_chunk(encode_job *job, uint64_t k) {
+    const daf__shard_writer *w = job->writer;
+    const daf__shard_spec *spec = &w->spec;
+    size_t header = job->encoded.size, local = daf__shard_local_bytes(w);
     job->raw.size = 0;
-    int rc = daf__chunk_gather(&job->raw, &w->spec->grid, w->spec->type, w->values, k, &job->error);
+    int rc = daf__chunk_gather(&job->raw, &spec->grid, spec->type, job->values, job->first_element, k,
+                               &job->error);
     if (rc)
         return rc;
-    size_t header = job->encoded.size;
-    if (!daf__buf_reserve(&job->encoded, local_bytes(w)))
+    if (!daf__buf_reserve(&job->encoded, local))
         return daf__no_memory(&job->error);
-    job->encoded.size += local_bytes(w);
+    job->encoded.size += local;
     size_t start = job->encoded.size;
     rc = daf__encode(job->encoder, &job->encoded, job->raw.data, job->raw.size, &job->error);
     if (rc)
         return rc;
-    chunk_record *r = &w->records[k];
-    *r = (chunk_record){.offset = header, .packed_bytes = job->encoded.size - start};
-    bool stored = w->codec->zip_method == DAF__ZIP_STORED; /* then the ZIP entry is of the frame itself */
+    daf__chunk_record *r = &w->records[k];
+    *r = (daf__chunk_record){.offset = header, .packed_bytes = job->encoded.size - start};
+    bool stored = w->method == DAF__ZIP_STORED; /* then the ZIP entry is of the frame itself */
     r->raw_bytes = stored ? r->packed_bytes : job->raw.size;
     r->crc = stored ? crc_of(job->encoded.data + start, (size_t)r->packed_bytes)
                     : crc_of(job->raw.data, job->raw.size);
     daf__zip_entry e;
     uint8_t name[DAF__CHUNK_NAME_BYTES];
-    chunk_entry(w, &e, name, k);
-    daf__zip_put_local(job->encoded.data + header, &e, w->zip64);
-    if (w->codec->zip_method == DAF__ZIP_DEFLATE) {
-        uint8_t trailer[DAF__GZIP_TRAILER_BYTES];
-        bytes_store32(trailer, e.crc);
-        bytes_store32(trailer + 4, (uint32_t)e.raw_bytes);
-        daf__buf_append(&job->encoded, trailer, sizeof trailer);
-    }
+    daf__shard_entry(w, &e, name, k);
+    daf__zip_put_local(job->encoded.data + header, &e, w->method != DAF__ZIP_DEFLATE);
+    if (w->method == DAF__ZIP_DEFLATE)
+        put_trailer(&job->encoded, &e);
     return daf__buf_check(&job->encoded, &job->error);
 }
 
 static void run_job(void *data) {
-    shard_job *job = data;
-    job->encoded.size = 0;
-    job->rc = 0;
+    encode_job *job = data;
     for (uint64_t k = job->first; k < job->first + job->n_chunks && job->rc == 0; k++)
         job->rc = encode_chunk(job, k);
 }
 
-/* Hands out the chunks from *next on, runs the jobs, returns how many took part. */
-static unsigned run_jobs(const shard_writer *w, shard_job *jobs, unsigned n_jobs, uint64_t *next,
-                         uint64_t per_job) {
-    const daf_executor *x = w->spec->executor;
-    uint64_t n_chunks = w->spec->grid.n_chunks;
-    unsigned n = 0;
-    for (; n < n_jobs && *next < n_chunks; n++) {
-        shard_job *job = &jobs[n];
-        job->first = *next;
-        job->n_chunks = n_chunks - *next < per_job ? n_chunks - *next : per_job;
-        *next += job->n_chunks;
-        if (n_jobs == 1 || x->submit(x->context, run_job, job) != 0)
+/* ---- sets of jobs */
+
+typedef struct job_set {
+    encode_job *jobs;
+    unsigned n_used;
+    bool running;
+} job_set;
+
+/* What is left to be encoded of what was put. */
+typedef struct work {
+    const void *values;
+    uint64_t first_element;
+    uint64_t next, end; /* chunks */
+} work;
+
+static bool is_parallel(const daf__shard_writer *w) {
+    return w->spec.executor && w->spec.executor->n_threads > 1;
+}
+
+/* Hands out the next chunks. */
+static int start(daf__shard_writer *w, job_set *set, work *left, daf_error *err) {
+    const daf_executor *x = w->spec.executor;
+    bool alone = !is_parallel(w) || left->end - left->next <= w->per_job;
+    int rc = 0;
+    for (set->n_used = 0; set->n_used < w->n_jobs && left->next < left->end && rc == 0; set->n_used++) {
+        encode_job *job = &set->jobs[set->n_used];
+        job->writer = w;
+        job->values = left->values;
+        job->first_element = left->first_element;
+        job->first = left->next;
+        job->n_chunks = left->end - left->next < w->per_job ? left->end - left->next : w->per_job;
+        job->rc = 0;
+        job->encoded.size = 0;
+        if (!job->encoder)
+            rc = daf__encoder_new(&job->encoder, w->spec.codec, w->spec.level,
+                                  daf__shard_element_bytes(&w->spec), err);
+        if (rc)
+            break;
+        left->next += job->n_chunks;
+        if (alone || x->submit(x->context, run_job, job) != 0)
             run_job(job);
+        else
+            set->running = true;
     }
-    if (n_jobs > 1)
-        x->wait(x->context);
-    return n;
+    return rc;
 }
 
-static int append_job(const shard_writer *w, shard_job *job, daf_error *err) {
-    if (job->rc)
-        return daf__pass(err, &job->error);
-    uint64_t base = w->out->size;
-    for (uint64_t k = job->first; k < job->first + job->n_chunks; k++)
-        w->records[k].offset += base;
-    return daf__out_append(w->out, job->encoded.data, job->encoded.size, err);
+static void wait_for(const daf__shard_writer *w, job_set *set) {
+    if (set->running)
+        w->spec.executor->wait(w->spec.executor->context);
+    set->running = false;
 }
 
-static void free_jobs(shard_job *jobs, unsigned n) {
-    for (unsigned i = 0; jobs && i < n; i++) {
-        daf__encoder_free(jobs[i].encoder);
-        daf__buf_free(&jobs[i].raw);
-        daf__buf_free(&jobs[i].encoded);
-    }
-    free(jobs);
-}
-
-static unsigned count_jobs(const daf__shard_spec *spec, uint64_t per_job) {
-    uint64_t n = spec->executor ? spec->executor->n_threads : 1,
-             work = (spec->grid.n_chunks - 1) / per_job + 1;
-    n = n < work ? n : work;
-    return n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : (unsigned)n;
-}
-
-static int write_chunks(const shard_writer *w, daf_error *err) {
-    const daf__shard_spec *spec = w->spec;
-    size_t width = spec->type == DAF_STRING ? DAF__STRING_SIZE_ESTIMATE : daf_type_bytes(spec->type);
-    uint64_t per_job = JOB_RAW_BYTES / (spec->grid.chunk_elements * width) + 1;
-    unsigned n_jobs = count_jobs(spec, per_job);
-    shard_job *jobs = calloc(n_jobs, sizeof *jobs);
-    if (!jobs)
-        return daf__no_memory(err);
+static int append(daf__shard_writer *w, job_set *set, daf_error *err) {
     int rc = 0;
-    for (unsigned i = 0; i < n_jobs && rc == 0; i++) {
-        jobs[i].writer = w;
-        rc = daf__encoder_new(&jobs[i].encoder, spec->codec, spec->level, element_bytes(spec), err);
+    for (unsigned i = 0; i < set->n_used && rc == 0; i++) {
+        encode_job *job = &set->jobs[i];
+        uint64_t base = w->out->size;
+        for (uint64_t k = job->first; k < job->first + job->n_chunks; k++)
+            w->records[k].offset += base;
+        rc = job->rc ? daf__pass(err, &job->error)
+                     : daf__out_append(w->out, job->encoded.data, job->encoded.size, err);
     }
-    for (uint64_t next = 0; next < spec->grid.n_chunks && rc == 0;) {
-        unsigned n = run_jobs(w, jobs, n_jobs, &next, per_job);
-        for (unsigned i = 0; i < n && rc == 0; i++)
-            rc = append_job(w, &jobs[i], err);
-    }
-    free_jobs(jobs, n_jobs);
+    set->n_used = 0;
     return rc;
 }
 
-static int append_zeros(daf__out *out, uint64_t bytes, daf_error *err) {
-    static const uint8_t zeros[PIECE_BYTES];
-    int rc = 0;
-    while (bytes > 0 && rc == 0) {
-        size_t n = bytes < PIECE_BYTES ? (size_t)bytes : PIECE_BYTES;
-        rc = daf__out_append(out, zeros, n, err);
-        bytes -= n;
+int daf__shard_writer_put(daf__shard_writer *w, uint64_t n_chunks, const void *values, daf_error *err) {
+    daf__span span = daf__grid_span(&w->spec.grid, w->next);
+    work left = {.values = values,
+                 .first_element = span.column * w->spec.grid.rows + span.row,
+                 .next = w->next,
+                 .end = w->next + n_chunks};
+    job_set now = {.jobs = w->jobs}, other = {.jobs = w->jobs + w->n_jobs};
+    daf_error details;
+    int rc = start(w, &now, &left, err);
+    while (rc == 0 && now.n_used) {
+        wait_for(w, &now);
+        int started = start(w, &other, &left, &details);
+        rc = append(w, &now, err);
+        if (rc == 0 && started)
+            rc = daf__pass(err, &details);
+        job_set last = now;
+        now = other;
+        other = last;
     }
+    wait_for(w, &now);
+    w->next = left.end;
     return rc;
 }
 
-/* ---- codec.json, which says in a stored shard how the chunks are encoded; our own readers do without */
+/* ---- the whole */
 
-static void render_codec(daf__buf *json, const daf__shard_spec *spec) {
-    bool texts = spec->type == DAF_STRING;
-    bool lz4 = spec->codec == DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
-    daf__buf_printf(
-        json,
-        "[{\"configuration\":{%s},\"name\":\"%s\"},"
-        "{\"configuration\":{\"blocksize\":0,\"clevel\":%d,\"cname\":\"%s\",\"shuffle\":\"bitshuffle\","
-        "\"typesize\":%zu},\"name\":\"blosc\"}]",
-        texts ? "" : "\"endian\":\"little\"", texts ? "vlen-utf8" : "bytes", spec->level,
-        lz4 ? "lz4" : "zstd", element_bytes(spec));
-}
-
-static int write_codec(const shard_writer *w, daf__zip_entry *ret, daf_error *err) {
-    daf__buf json = {0};
-    render_codec(&json, w->spec);
-    int rc = daf__buf_check(&json, err);
-    if (rc)
-        return rc;
-    *ret = (daf__zip_entry){.name = (const uint8_t *)DAF__CODEC_JSON,
-                            .name_bytes = sizeof DAF__CODEC_JSON - 1,
-                            .flags = DAF__ZIP_UTF8_FLAG,
-                            .method = DAF__ZIP_STORED,
-                            .crc = crc_of(json.data, json.size),
-                            .packed_bytes = json.size,
-                            .raw_bytes = json.size,
-                            .offset = w->out->size};
-    uint8_t header[DAF__ZIP_LOCAL_BYTES + sizeof DAF__CODEC_JSON + DAF__ZIP_LOCAL_EXTRA_BYTES];
-    rc = daf__out_append(w->out, header, daf__zip_put_local(header, ret, true), err);
-    if (rc == 0)
-        rc = daf__out_append(w->out, json.data, json.size, err);
-    daf__buf_free(&json);
-    return rc;
-}
-
-static int write_directory(const shard_writer *w, daf_error *err) {
-    uint8_t bytes[DAF__ZIP_CENTRAL_BYTES + DAF__CHUNK_NAME_BYTES + DAF__ZIP_CENTRAL_EXTRA_BYTES];
-    uint8_t name[DAF__CHUNK_NAME_BYTES], end[DAF__ZIP_END_BYTES];
-    daf__zip_entry codec, e;
-    uint64_t n = w->spec->grid.n_chunks;
-    bool stored = w->codec->zip_method == DAF__ZIP_STORED;
-    int rc = stored ? write_codec(w, &codec, err) : 0;
-    uint64_t start = w->out->size;
-    for (uint64_t k = 0; k < n && rc == 0; k++) {
-        chunk_entry(w, &e, name, k);
-        rc = daf__out_append(w->out, bytes, daf__zip_put_central(bytes, &e), err);
-    }
-    if (rc == 0 && stored)
-        rc = daf__out_append(w->out, bytes, daf__zip_put_central(bytes, &codec), err);
-    if (rc)
-        return rc;
-    daf__zip_put_end(end, n + stored, w->out->size - start, start);
-    return daf__out_append(w->out, end, sizeof end, err);
-}
-
-/* The index covers what a Zarr codec eats: a zstd frame, or a whole gzip member, whose header is the entry's name. */
-static int write_index(const shard_writer *w, daf_error *err) {
-    uint64_t n = w->spec->grid.n_chunks;
-    bool gzip = w->codec->zip_method == DAF__ZIP_DEFLATE;
-    size_t bytes = (size_t)n * INDEX_ENTRY_BYTES;
-    uint8_t *index = malloc(bytes + INDEX_CRC_BYTES);
-    if (!index)
-        return daf__no_memory(err);
-    for (uint64_t k = 0; k < n; k++) {
-        const chunk_record *r = &w->records[k];
-        uint64_t start = gzip ? DAF__ZIP_LOCAL_BYTES : local_bytes(w);
-        uint64_t extra = gzip ? w->name_bytes + DAF__GZIP_TRAILER_BYTES : 0;
-        bytes_store64(index + k * INDEX_ENTRY_BYTES, r->offset + start);
-        bytes_store64(index + k * INDEX_ENTRY_BYTES + 8, r->packed_bytes + extra);
-    }
-    bytes_store32(index + bytes, common_crc32c(0, index, bytes));
-    int rc = daf__out_patch(w->out, 0, index, bytes + INDEX_CRC_BYTES, err);
-    free(index);
-    return rc;
-}
-
-int daf__shard_write(daf__out *out, const daf__shard_spec *spec, const void *values, daf_error *err) {
+int daf__shard_writer_new(daf__shard_writer **ret, daf__out *out, const daf__shard_spec *spec,
+                          daf_error *err) {
     uint64_t n = spec->grid.n_chunks;
     uint8_t name[DAF__CHUNK_NAME_BYTES];
-    shard_writer w = {.spec = spec, .codec = daf__codec_row_of(spec->codec), .values = values, .out = out};
-    w.zip64 = w.codec->zip_method != DAF__ZIP_DEFLATE;
-    w.name_bytes = daf__chunk_name(name, &spec->grid, spec->codec, 0);
     if (spec->codec == DAF_CODEC_GZIP && n > GZIP_MAX_CHUNKS)
         return daf__fail(err, DAF_ERR_LIMIT, 0, 0,
                          "%" PRIu64 " chunks are more than a gzip shard can number; use larger ones", n);
-    if (n > SIZE_MAX / sizeof *w.records || !(w.records = calloc((size_t)n, sizeof *w.records)))
+    daf__shard_writer *w = calloc(1, sizeof *w);
+    if (!w)
         return daf__no_memory(err);
-    int rc = append_zeros(out, n * INDEX_ENTRY_BYTES + INDEX_CRC_BYTES, err);
+    size_t width = spec->type == DAF_STRING ? DAF__STRING_SIZE_ESTIMATE : daf_type_bytes(spec->type);
+    *w = (daf__shard_writer){.spec = *spec,
+                             .method = daf__codec_row_of(spec->codec)->zip_method,
+                             .name_bytes = daf__chunk_name(name, &spec->grid, spec->codec, 0),
+                             .out = out,
+                             .n_jobs = 1,
+                             .per_job = JOB_RAW_BYTES / (spec->grid.chunk_elements * width) + 1};
+    if (is_parallel(w)) {
+        unsigned threads = spec->executor->n_threads;
+        w->n_jobs = threads > MAX_JOBS / JOBS_PER_THREAD ? MAX_JOBS : threads * JOBS_PER_THREAD;
+    }
+    w->jobs = calloc((size_t)w->n_jobs * 2, sizeof *w->jobs);
+    w->records = n < SIZE_MAX / sizeof *w->records ? calloc((size_t)n, sizeof *w->records) : NULL;
+    int rc = w->jobs && w->records ? daf__shard_begin(w, err) : daf__no_memory(err);
+    if (rc)
+        daf__shard_writer_free(w);
+    else
+        *ret = w;
+    return rc;
+}
+
+uint64_t daf__shard_writer_batch(const daf__shard_writer *w) {
+    return is_parallel(w) ? w->n_jobs * w->per_job : 1;
+}
+
+int daf__shard_writer_finish(daf__shard_writer *w, daf_error *err) {
+    return daf__shard_end(w, err);
+}
+
+void daf__shard_writer_free(daf__shard_writer *w) {
+    if (!w)
+        return;
+    for (unsigned i = 0; w->jobs && i < 2 * w->n_jobs; i++) {
+        daf__encoder_free(w->jobs[i].encoder);
+        daf__buf_free(&w->jobs[i].raw);
+        daf__buf_free(&w->jobs[i].encoded);
+    }
+    free(w->jobs);
+    free(w->records);
+    free(w);
+}
+
+int daf__shard_write(daf__out *out, const daf__shard_spec *spec, const void *values, daf_error *err) {
+    daf__shard_writer *w;
+    int rc = daf__shard_writer_new(&w, out, spec, err);
+    if (rc)
+        return rc;
+    rc = daf__shard_writer_put(w, spec->grid.n_chunks, values, err);
     if (rc == 0)
-        rc = write_chunks(&w, err);
-    if (rc == 0)
-        rc = write_directory(&w, err);
-    if (rc == 0)
-        rc = write_index(&w, err);
-    free(w.records);
+        rc = daf__shard_writer_finish(w, err);
+    daf__shard_writer_free(w);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "array.h"
 #include "descriptor.h"
 #include "handle.h"
+#include "shard.h"
 
 /* The shape that chunks are laid over. A vector, and each part of a sparse property, is a vector of `rows`. */
 typedef struct daf__extent {
@@ -34,6 +35,13 @@ int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const
  * Returns 0; DAF_ERR_ARG, DAF_ERR_UNSUPPORTED the codec or level. */
 int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,
                           const daf_set_options *o, daf_error *err);
+
+/* How the shard of a packed component is written. */
+int daf__shard_spec_of(daf__shard_spec *ret, const daf *d, const daf__extent *x, const daf__component *c,
+                       const char *where, daf_error *err);
+
+/* Appends numeric values in their flat form. */
+int daf__flat_append(daf__out *out, daf_type type, const void *values, uint64_t n, daf_error *err);
 
 /* Writes the array to an empty out. values: [rows * columns], String: const char *const *.
  * `where` names the property in errors. */

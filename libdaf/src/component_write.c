@@ -29,9 +29,6 @@ int daf__component_choose(daf__component *c, const daf__extent *extent, const da
     const daf__codec_row *row = daf__codec_row_of(codec);
     if (!row)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%d is no compression", (int)codec);
-    if (!row->implemented)
-        return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
-                         "compression \"%s\" cannot be written by this version", row->name);
     if (level < row->level_min || level > row->level_max)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "compression level %d of \"%s\" is not from %d to %d", level,
                          row->name, row->level_min, row->level_max);
@@ -48,7 +45,7 @@ int daf__component_choose(daf__component *c, const daf__extent *extent, const da
     return 0;
 }
 
-static int write_flat_values(daf__out *out, daf_type type, const void *values, uint64_t n, daf_error *err) {
+int daf__flat_append(daf__out *out, daf_type type, const void *values, uint64_t n, daf_error *err) {
     size_t width = daf_type_bytes(type);
     if (BYTES_HOST_IS_LITTLE && type != DAF_BOOL)
         return daf__out_append(out, values, (size_t)n * width, err);
@@ -62,13 +59,22 @@ static int write_flat_values(daf__out *out, daf_type type, const void *values, u
     return rc;
 }
 
-static int write_shard(daf__out *out, const daf__extent *extent, const daf__component *c, const void *values,
-                       const daf *d, const char *where, daf_error *err) {
+int daf__shard_spec_of(daf__shard_spec *ret, const daf *d, const daf__extent *x, const daf__component *c,
+                       const char *where, daf_error *err) {
     daf__shard_spec spec = {
         .type = c->type, .level = c->packing.level, .executor = d->has_executor ? &d->executor : NULL};
     int rc = daf_codec_parse(&spec.codec, c->packing.compression);
     if (rc == 0)
-        rc = daf__grid_make(&spec.grid, extent->kind, extent->rows, extent->columns, &c->packing, where, err);
+        rc = daf__grid_make(&spec.grid, x->kind, x->rows, x->columns, &c->packing, where, err);
+    if (rc == 0)
+        *ret = spec;
+    return rc;
+}
+
+static int write_shard(daf__out *out, const daf__extent *extent, const daf__component *c, const void *values,
+                       const daf *d, const char *where, daf_error *err) {
+    daf__shard_spec spec;
+    int rc = daf__shard_spec_of(&spec, d, extent, c, where, err);
     return rc ? rc : daf__shard_write(out, &spec, values, err);
 }
 
@@ -79,5 +85,5 @@ int daf__component_write(daf__out *out, const daf__extent *extent, const daf__co
         return write_shard(out, extent, c, values, d, where, err);
     if (c->type == DAF_STRING)
         return daf__texts_write(out, values, n, err);
-    return write_flat_values(out, c->type, values, n, err);
+    return daf__flat_append(out, c->type, values, n, err);
 }

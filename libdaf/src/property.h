@@ -51,6 +51,15 @@ int daf__property_plan(daf__descriptor *ret, const daf *d, const daf__content *c
 int daf__property_stage(daf__edit *e, const daf__property *p, const daf__content *c,
                         const daf__descriptor *descriptor, bool there, daf_error *err);
 
+/* The same for a dense property whose payload is written already (taken, also on failure). */
+int daf__property_stage_filled(daf__edit *e, const daf__property *p, const daf__descriptor *descriptor,
+                               daf__out *out, bool there, daf_error *err);
+
+/* The steps that the other layout of a matrix needs: its transpose is stored beside the matrix when the options say so;
+ * else, when the matrix is overwritten, no other layout stays behind that says something else. */
+int daf__property_stage_other(daf__edit *e, const daf__property *p, const daf__content *c,
+                              const daf_set_options *o, daf_error *err);
+
 /* Stages the content in the form and with the index type that the options ask for. */
 int daf__property_put(daf__edit *e, const daf__property *p, const daf__content *c, const daf_set_options *o,
                       bool there, daf_error *err);

@@ -63,6 +63,7 @@ typedef struct staging {
     char suffixes[DAF__N_PARTS][DAF__SUFFIX_TEXT];
     const char *kept[DAF__N_PARTS + 2]; /* the suffixes of what is written; NULL-terminated */
     unsigned n_parts;
+    daf__out *filled; /* the payload of the values, when it is written already; owned */
 } staging;
 
 static staging staging_of(daf__edit *e, const daf__property *p, const daf__content *c,
@@ -86,7 +87,11 @@ static int stage_payload(staging *s, daf__part part, daf_error *err) {
     const daf__component *c = &s->descriptor->parts[part];
     daf__extent extent = {s->content->kind, s->content->rows, s->content->columns};
     daf__key key = daf__key_with(&s->base, s->suffixes[part]);
-    daf__out *out;
+    daf__out *out = s->filled;
+    if (out) {
+        s->filled = NULL;
+        return daf__change_put(&s->edit->change, key.text, out, err);
+    }
     if (s->content->sparse)
         extent =
             (daf__extent){DAF__VECTOR, part == DAF__POINTERS ? s->content->columns + 1 : s->content->nnz, 1};
@@ -156,16 +161,30 @@ static int stage_steps(staging *s, bool there, const daf__buf *json, daf_error *
     return rc;
 }
 
+static int stage(staging *s, bool there, daf_error *err) {
+    daf__buf json = {0};
+    name_parts(s);
+    daf__descriptor_write(&json, s->property->kind, s->descriptor);
+    int rc = daf__buf_check(&json, err);
+    if (rc == 0)
+        rc = stage_steps(s, there, &json, err);
+    daf__buf_free(&json);
+    return rc;
+}
+
 int daf__property_stage(daf__edit *e, const daf__property *p, const daf__content *c,
                         const daf__descriptor *descriptor, bool there, daf_error *err) {
     staging s = staging_of(e, p, c, descriptor);
-    daf__buf json = {0};
-    name_parts(&s);
-    daf__descriptor_write(&json, p->kind, descriptor);
-    int rc = daf__buf_check(&json, err);
-    if (rc == 0)
-        rc = stage_steps(&s, there, &json, err);
-    daf__buf_free(&json);
+    return stage(&s, there, err);
+}
+
+int daf__property_stage_filled(daf__edit *e, const daf__property *p, const daf__descriptor *descriptor,
+                               daf__out *out, bool there, daf_error *err) {
+    const daf__content none = {.kind = p->kind, .type = descriptor->type};
+    staging s = staging_of(e, p, &none, descriptor);
+    s.filled = out;
+    int rc = stage(&s, there, err);
+    daf__out_discard(s.filled); /* where it did not come so far */
     return rc;
 }
 
@@ -226,9 +245,7 @@ int daf__property_put(daf__edit *e, const daf__property *p, const daf__content *
     return rc;
 }
 
-/* The transpose is stored beside the matrix; or, when the matrix is overwritten, no other layout stays behind that says
- * something else. */
-static int stage_other_layout(daf__edit *e, const daf__property *p, const daf__content *c,
+int daf__property_stage_other(daf__edit *e, const daf__property *p, const daf__content *c,
                               const daf_set_options *o, daf_error *err) {
     if (!o || p->kind != DAF__MATRIX || strcmp(p->axis, p->columns) == 0 ||
         !(o->overwrite || o->both_layouts))
@@ -265,6 +282,6 @@ int daf__property_set(daf *d, const daf__property *p, const daf__content *c, con
     if (rc == 0)
         rc = daf__property_put(&e, p, c, o, there, err);
     if (rc == 0)
-        rc = stage_other_layout(&e, p, c, o, err);
+        rc = daf__property_stage_other(&e, p, c, o, err);
     return daf__edit_end(&e, rc, err);
 }

@@ -14,10 +14,10 @@ static const struct {
 };
 
 static const daf__codec_row codecs[] = {
-    {DAF_CODEC_ZSTD, "zstd", 93, 1, 22, true},
-    {DAF_CODEC_GZIP, "gzip", 8, 1, 9, true},
-    {DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE, "blosc_zstd_bitshuffle", 0, 1, 9, true},
-    {DAF_CODEC_BLOSC_LZ4_BITSHUFFLE, "blosc_lz4_bitshuffle", 0, 1, 9, true},
+    {DAF_CODEC_ZSTD, "zstd", 93, 1, 22},
+    {DAF_CODEC_GZIP, "gzip", 8, 1, 9},
+    {DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE, "blosc_zstd_bitshuffle", 0, 1, 9},
+    {DAF_CODEC_BLOSC_LZ4_BITSHUFFLE, "blosc_lz4_bitshuffle", 0, 1, 9},
 };
 enum { N_CODECS = sizeof codecs / sizeof codecs[0] };
 

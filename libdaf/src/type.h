@@ -19,7 +19,6 @@ typedef struct daf__codec_row {
     const char *name;
     uint16_t zip_method; /* of the chunks' entries in a shard */
     int level_min, level_max;
-    bool implemented;
 } daf__codec_row;
 
 /* NULL for DAF_CODEC_DEFAULT and unknown values. */

@@ -483,6 +483,60 @@ DAF_API uint64_t daf_reader_columns(const daf_reader *r);
 DAF_API DAF_MUST_USE int daf_reader_read(daf_reader *r, daf_array **ret, const daf_range *range,
                                          daf_error *err);
 
+/* Writes a dense vector or matrix piece by piece, without ever holding the whole. The pieces are of any sizes and come
+ * in the order of the elements, a matrix column by column. The files are those that daf_set_vector and daf_set_matrix
+ * would have written, byte for byte; nothing of them is to be seen before the end. Other calls with the handle may come
+ * between; it must outlive the stream, and belongs to the same thread. */
+typedef struct daf_stream daf_stream;
+
+/* Begins a stream.
+ *  options  as for daf_set_vector and daf_set_matrix (`overwrite` acts at the end), but for both_layouts and forms other
+ *           than dense, which need the whole (DAF_ERR_ARG)
+ *  Returns  as daf_set_vector
+ *  End      daf_stream_finish, daf_stream_discard
+ */
+DAF_API DAF_MUST_USE int daf_stream_vector(daf *d, daf_stream **ret, const char *axis, const char *name,
+                                           daf_type type, const daf_set_options *options, daf_error *err);
+DAF_API DAF_MUST_USE int daf_stream_matrix(daf *d, daf_stream **ret, const char *rows, const char *columns,
+                                           const char *name, daf_type type, const daf_set_options *options,
+                                           daf_error *err);
+
+/* Adds the next n elements.
+ *  values   [n] as for daf_set_vector; borrowed for the call
+ *  Memory   some chunks at most
+ *  Returns  0; DAF_ERR_ARG more elements than there may be, and DAF_ERR_VALUE a text that cannot be stored: nothing was
+ *           taken, and the stream goes on; DAF_ERR_IO, DAF_ERR_LIMIT, DAF_ERR_NOMEM: it can only be discarded (a finish
+ *           fails likewise)
+ */
+DAF_API DAF_MUST_USE int daf_stream_put(daf_stream *s, const void *values, uint64_t n, daf_error *err);
+
+/* Puts the property in place and ends the stream; it is gone also when this fails, and then nothing has changed.
+ *  Returns  as daf_set_vector; DAF_ERR_ARG elements are missing, or an axis has changed its length
+ */
+DAF_API DAF_MUST_USE int daf_stream_finish(daf_stream *s, daf_error *err);
+
+/* Ends the stream and leaves nothing behind. NULL is fine. */
+DAF_API void daf_stream_discard(daf_stream *s);
+
+/* What repacking did. */
+typedef struct daf_repacked {
+    uint64_t raw_bytes;    /* uncompressed; of String: 0 */
+    uint64_t before_bytes; /* of all the property's files */
+    uint64_t after_bytes;
+} daf_repacked;
+
+/* Stores the values of a vector or matrix anew, in the form they have, dense or sparse, but flat or packed as the options
+ * say: `packing`, `codec`, `level` and `target_chunk_kb` (the others mean nothing; NULL: as opened). The old files are
+ * replaced as by an overwrite: whole, or not at all. The other layout of a matrix is left alone. A dense property is
+ * streamed, so that some columns are held at most.
+ *  ret      may be NULL
+ *  Returns  as daf_get_vector and daf_set_vector
+ */
+DAF_API DAF_MUST_USE int daf_repack_vector(daf *d, daf_repacked *ret, const char *axis, const char *name,
+                                           const daf_set_options *options, daf_error *err);
+DAF_API DAF_MUST_USE int daf_repack_matrix(daf *d, daf_repacked *ret, const char *rows, const char *columns,
+                                           const char *name, const daf_set_options *options, daf_error *err);
+
 /* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
  * or not as the options say for it. Dense flat and packed matrices are read and written once, in cache-sized
  * blocks, through the executor in parallel.

@@ -141,6 +141,9 @@ static void print_text(const char *path, const char *out, const d7_repair_report
     if (report->torn_bytes)
         printf("  The file ends inside an entry, of which %" PRIu64 " bytes are there and lost.\n",
                report->torn_bytes);
+    if (report->unlisted_pages)
+        printf("  Pages that stand where an index says that there were none, and are not kept: %" PRIu64 "\n",
+               report->unlisted_pages);
     if (report->unknown_from != D7_NO_OFFSET)
         printf("  From byte %" PRIu64 " on nothing is kept: no index tells what was lost there.\n",
                report->unknown_from);
@@ -170,8 +173,9 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
         cli_write_json_string(stdout, out);
     else
         printf("null");
-    printf(", \"tail_included\": %s, \"torn_bytes\": %" PRIu64 ", \"unknown_from\": ",
-           report->tail_included ? "true" : "false", report->torn_bytes);
+    printf(", \"tail_included\": %s, \"torn_bytes\": %" PRIu64 ", \"unlisted_pages\": %" PRIu64
+           ", \"unknown_from\": ",
+           report->tail_included ? "true" : "false", report->torn_bytes, report->unlisted_pages);
     if (report->unknown_from == D7_NO_OFFSET)
         printf("null");
     else

@@ -90,6 +90,7 @@ static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
     report->outcome = D7_REPAIR_WRITTEN;
     if (p->survey.known_to != UINT64_MAX)
         report->unknown_from = p->survey.known_to;
+    report->unlisted_pages = p->survey.n_unlisted;
     if (p->survey.torn_offset != D7_NO_OFFSET)
         report->torn_bytes = p->r->source.size - p->survey.torn_offset;
     for (size_t i = 0; i < report->n_datasets; i++) {
@@ -194,7 +195,8 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
     if (rc == 0)
         rc = d7__changed_begin(&changed, p.r, err);
     if (rc == 0)
-        rc = d7__repair_survey(p.r, &changed, steps_progress, s, &p.survey, err);
+        rc = d7__repair_survey(p.r, d7_reader_state(source) == D7_STATE_CLOSED ? source->global_index : 0,
+                               &changed, steps_progress, s, &p.survey, err);
     s->step++;
     if (rc == 0)
         rc = d7_reader_check(p.r, steps_progress, s, err);

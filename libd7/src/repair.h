@@ -1,5 +1,6 @@
 /* The parts of d7_repair():
  *
+ *   repair_claims.c    what the indexes say, and which of them are to be believed
  *   repair_survey.c    what there is: every page that is whole, every page that is known to be lost, and from where on
  *                      nobody can say what was lost
  *   repair_changed.c   pages that checksums beside the file say are not what was written
@@ -12,6 +13,7 @@
 #define D7_SRC_REPAIR_H
 
 #include "checksums.h"
+#include "codec.h"
 #include "reader.h"
 
 /* ---- pages that have changed ---- */
@@ -37,6 +39,73 @@ int d7__changed_mark(d7__changed *c, bool closed, d7_error *err);
 
 void d7__changed_free(d7__changed *c);
 
+/* ---- what the indexes say (repair_claims.c) ---- */
+
+typedef struct d7__seen_page {
+    uint64_t offset;
+    uint32_t dataset_id;
+    bool joined;   /* begins where a page before it ended */
+    bool unlisted; /* is none of the writer's */
+    bool suspect;  /* begins where one is, but is in part or whole of another place */
+} d7__seen_page;
+
+typedef enum d7__claim_standing { D7__CLAIM_SOUND, D7__CLAIM_DOUBTFUL, D7__CLAIM_MOVED } d7__claim_standing;
+
+/* An index that lists pages: one entry, or several in a row. */
+typedef struct d7__claim_index {
+    uint64_t offset;
+    size_t first, n;          /* of d7__claims.listed, where they are kept */
+    uint64_t lowest, highest; /* offsets listed */
+    uint64_t before;          /* of the page right before it; UINT64_MAX: something else is there */
+    size_t n_seen;            /* pages seen before it */
+    bool page_behind;         /* a page begins right behind it */
+    bool kept, used;
+    d7__claim_standing standing;
+} d7__claim_index;
+
+/* Bytes [from, to) of which indexes say which pages begin there. */
+typedef struct d7__span {
+    uint64_t from, to;
+    bool to_index; /* up to the index itself, or only to the last page that it lists */
+} d7__span;
+
+typedef struct d7__claims {
+    d7_reader *r;
+    uint64_t global_index; /* offset of a closed file's; 0: none */
+    d7__seen_page *seen;   /* [n_seen] pages found, in the order of the file */
+    size_t n_seen, cap_seen;
+    d7__claim_index *indexes; /* [n_indexes] likewise */
+    size_t n_indexes, cap_indexes;
+    d7__page_ref *listed; /* [n_listed] once settled: sorted, of the indexes that are believed */
+    size_t n_listed, cap_listed;
+    d7__span *spans; /* [n_spans] once settled: what these cover, rising, apart from each other */
+    size_t n_spans, cap_spans;
+    uint64_t
+        known_to; /* once settled: a part of the file was taken out or put in here; UINT64_MAX: nowhere */
+    d7__kind last_kind; /* of the entry before, */
+    uint64_t last_end;  /* which ended here */
+} d7__claims;
+
+/* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. */
+void d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
+
+/* A page, an Index entry, in the order of the file. Both return 0; D7_ERR_NOMEM. */
+int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e);
+int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body);
+
+/* After the walk. Returns 0; D7_ERR_NOMEM. */
+int d7__claims_settle(d7__claims *c);
+
+/* Once settled: does an index say which pages are there, and where is the first place from `offset` on of which one does?
+ * UINT64_MAX: there is none. */
+bool d7__claims_cover(const d7__claims *c, uint64_t offset);
+uint64_t d7__claims_next_cover(const d7__claims *c, uint64_t offset);
+
+/* Once settled: is it in a block that was written elsewhere, and does no other say which pages were there? */
+bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i);
+
+void d7__claims_free(d7__claims *c);
+
 /* ---- what there is ---- */
 
 typedef struct d7__survey {
@@ -44,13 +113,15 @@ typedef struct d7__survey {
         known_to; /* pages that begin here or later cannot be told their item numbers; UINT64_MAX: all can */
     bool ended;   /* the writer came to the end: there is a global index or an epilogue */
     uint64_t torn_offset; /* of the entry that the end of the file cuts; D7_NO_OFFSET: none */
+    uint64_t n_unlisted;  /* pages that were found where an index says that there were none */
 } d7__survey;
 
 /* Reads a file from front to back. `r` has its header only; afterwards it has the page map (pages that are lost but
- * known among them) and the attributes. `changed` is shown every entry. Returns 0; D7_ERR_CANCELLED; D7_ERR_TRUNCATED;
+ * known among them) and the attributes. `changed` is shown every entry. `global_index`: of a file that is closed as it
+ * should be, else 0. Returns 0; D7_ERR_CANCELLED; D7_ERR_TRUNCATED;
  * D7_ERR_NOMEM; D7_ERR_IO. */
-int d7__repair_survey(d7_reader *r, d7__changed *changed, d7_progress_fn *progress, void *ctx,
-                      d7__survey *ret_survey, d7_error *err);
+int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed, d7_progress_fn *progress,
+                      void *ctx, d7__survey *ret_survey, d7_error *err);
 
 /* ---- what is kept ---- */
 

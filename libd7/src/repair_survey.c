@@ -2,8 +2,7 @@
  *
  * Every entry is looked at, from front to back. Where the walk from entry to entry breaks off and goes on later there is a
  * hole. What a hole held is told by
- *   - the indexes: every island, and the global index, lists all pages since the island before, so a hole after the first
- *     page listed is known in full;
+ *   - the indexes that are to be believed (repair_claims.c), where they cover it;
  *   - the beginnings of its entries, where they and the framing still fit together: an entry says its length, so a chain
  *     of lengths that leads exactly from one end of the hole to the other is what was there;
  *   - an island's place: where one was due and the next one's list begins right after, there was nothing else.
@@ -11,31 +10,28 @@
  * which none of this holds no page can be told its item numbers: survey.known_to. */
 #include "repair.h"
 
-#include <inttypes.h>
-
 #include "codec.h"
 #include "error.h"
+#include "reader_pages.h"
 
 enum { SCAN_WINDOW_BYTES = 1 << 20 };
 
 typedef struct hole {
     uint64_t from, to;
-    uint64_t upto; /* what is from here on is known */
-    uint64_t due;  /* block where an island was due when the hole began */
+    uint64_t due; /* block where an island was due when the hole began */
 } hole;
 
 typedef struct survey {
     d7_reader *r;
     d7__changed *changed;
     d7__survey *result;
+    d7__claims claims;
     hole *holes; /* [n_holes] in their order */
     size_t n_holes, cap_holes;
     bool in_hole;       /* the last one has not ended yet */
-    d7__page_ref *lost; /* [n_lost] pages that the indexes list and that lie in holes */
+    d7__page_ref *lost; /* [n_lost] pages whose beginnings were found in holes */
     size_t n_lost, cap_lost;
-    uint64_t due;        /* block where the next island is due */
-    uint64_t index_at;   /* while an index is read: its offset, and the first page it lists */
-    uint64_t first_page; /* (UINT64_MAX: none) */
+    uint64_t due; /* block where the next island is due */
 } survey;
 
 /* ---- holes ---- */
@@ -45,7 +41,7 @@ static int hole_begin(survey *s, uint64_t at) {
         return 0;
     if (d7__grow(&s->r->alloc, &s->holes, &s->cap_holes, s->n_holes + 1, sizeof *s->holes) != 0)
         return D7_ERR_NOMEM;
-    s->holes[s->n_holes++] = (hole){.from = at, .to = UINT64_MAX, .upto = UINT64_MAX, .due = s->due};
+    s->holes[s->n_holes++] = (hole){.from = at, .to = UINT64_MAX, .due = s->due};
     s->in_hole = true;
     return 0;
 }
@@ -53,39 +49,11 @@ static int hole_begin(survey *s, uint64_t at) {
 static void hole_end(survey *s, uint64_t at) {
     if (!s->in_hole)
         return;
-    s->holes[s->n_holes - 1].to = s->holes[s->n_holes - 1].upto = at;
+    s->holes[s->n_holes - 1].to = at;
     s->in_hole = false;
 }
 
-static bool in_some_hole(const survey *s, uint64_t offset) {
-    size_t low = 0, high = s->n_holes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->holes[middle].from <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && offset < s->holes[low - 1].to;
-}
-
 /* ---- entries ---- */
-
-static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
-    survey *s = ctx;
-    if (!s->r->framing.unframed)
-        offset = d7__frame_begin(offset);
-    if (offset >= s->index_at || offset < s->r->data_start)
-        return 0;
-    s->first_page = offset < s->first_page ? offset : s->first_page;
-    if (dataset_id >= s->r->header.n_datasets || !in_some_hole(s, offset) ||
-        d7__map_has(&s->r->datasets[dataset_id], offset))
-        return 0;
-    if (d7__grow(&s->r->alloc, &s->lost, &s->cap_lost, s->n_lost + 1, sizeof *s->lost) != 0)
-        return D7_ERR_NOMEM;
-    s->lost[s->n_lost++] = (d7__page_ref){.offset = offset, .dataset_id = (uint32_t)dataset_id};
-    return 0;
-}
 
 static int listed_attribute(void *ctx, const d7_attribute *a) {
     survey *s = ctx;
@@ -93,18 +61,15 @@ static int listed_attribute(void *ctx, const d7_attribute *a) {
     return d7__is_marker(a) ? 0 : d7__attributes_set(&s->r->attributes, a, NULL);
 }
 
-/* A whole index tells of everything since the first page that it lists. */
 static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
-    const d7__index_sink sink = {.ctx = s, .page = listed_page, .attribute = listed_attribute};
-    s->index_at = e->offset;
-    s->first_page = UINT64_MAX;
-    int rc = d7__index_read(body, &sink);
-    if (rc == D7_ERR_CORRUPT || (rc == 0 && s->first_page == UINT64_MAX))
-        return 0;
-    for (size_t i = s->n_holes; i > 0 && s->holes[i - 1].upto > s->first_page; i--)
-        s->holes[i - 1].upto = s->first_page;
+    const d7__index_sink sink = {.ctx = s, .attribute = listed_attribute};
     uint64_t step = s->r->header.index_step;
-    s->due = (e->offset / D7_BLOCK_BYTES / step + 1) * step;
+    size_t n_indexes = s->claims.n_indexes;
+    int rc = d7__index_read(body, &sink);
+    if (rc == 0 || rc == D7_ERR_CORRUPT)
+        rc = d7__claims_index(&s->claims, e, body);
+    if (s->claims.n_indexes > n_indexes)
+        s->due = (e->offset / D7_BLOCK_BYTES / step + 1) * step;
     return rc;
 }
 
@@ -121,7 +86,7 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     hole_end(s, e->offset);
     switch (kind) {
     case D7__KIND_DATA:
-        return d7__map_add(s->r, (uint32_t)dataset_id, e->offset);
+        return d7__claims_page(&s->claims, (uint32_t)dataset_id, e);
     case D7__KIND_INDEX:
         return survey_index(s, e, body);
     case D7__KIND_EPILOGUE:
@@ -218,18 +183,18 @@ static int read_head(survey *s, uint64_t at, bool *ret_good, d7__head *ret, uint
     return 0;
 }
 
-/* Follows the entries' lengths through a hole; *ret_known: they lead to its end. */
-static int follow_chain(survey *s, const hole *h, bool *ret_known, d7_error *err) {
+/* Follows the entries' lengths through a hole up to `upto`; *ret_known: they lead there. */
+static int follow_chain(survey *s, const hole *h, uint64_t upto, bool *ret_known, d7_error *err) {
     size_t n_lost = s->n_lost;
     uint64_t at = h->from;
     bool good = true;
     d7__head e;
     uint64_t end = 0;
-    while (at < h->upto) {
+    while (at < upto) {
         int rc = read_head(s, at, &good, &e, &end, err);
         if (rc != 0)
             return rc;
-        if (!good || end > h->upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets))
+        if (!good || end > upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets))
             break;
         if (e.kind == D7__KIND_DATA) {
             if (d7__grow(&s->r->alloc, &s->lost, &s->cap_lost, s->n_lost + 1, sizeof *s->lost) != 0)
@@ -239,7 +204,7 @@ static int follow_chain(survey *s, const hole *h, bool *ret_known, d7_error *err
         at = d7__frame_begin(end);
     }
     /* The next island's list begins where the one before ended: if that was due here, it is all that was. */
-    *ret_known = at == h->upto || (h->upto < h->to && at / D7_BLOCK_BYTES >= h->due);
+    *ret_known = at == upto || (upto < h->to && at / D7_BLOCK_BYTES >= h->due);
     if (!*ret_known)
         s->n_lost = n_lost;
     return 0;
@@ -247,32 +212,73 @@ static int follow_chain(survey *s, const hole *h, bool *ret_known, d7_error *err
 
 /* Does any page begin at or behind `at`? */
 static bool pages_behind(const survey *s, uint64_t at) {
-    for (size_t i = 0; i < s->r->header.n_datasets; i++) {
-        const d7__reader_dataset *d = &s->r->datasets[i];
-        if (d->n_pages && d->offsets[d->n_pages - 1] >= at)
-            return true;
+    const d7__claims *c = &s->claims;
+    return (c->n_seen && c->seen[c->n_seen - 1].offset >= at) ||
+           (c->n_listed && c->listed[c->n_listed - 1].offset >= at);
+}
+
+/* The hole that ends at `offset`, or begins there. */
+static hole *find_hole(const survey *s, uint64_t offset) {
+    size_t low = 0, high = s->n_holes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->holes[middle].from <= offset)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    hole *h = low ? &s->holes[low - 1] : NULL;
+    return h && (h->to == offset || h->from == offset) ? h : NULL;
+}
+
+/* What another block's index begins is no end of a hole; and where there is none before it, it is one itself: nothing is lost
+ * there if it stands where an island was due. */
+static void resolve_strays(survey *s) {
+    const d7__claims *c = &s->claims;
+    uint64_t step = s->r->header.index_step, last = 0, *known_to = &s->result->known_to;
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        uint64_t offset = c->indexes[k].offset;
+        hole *h = d7__claims_is_stray(c, &c->indexes[k]) ? find_hole(s, offset) : NULL;
+        if (h)
+            h->to = UINT64_MAX;
+        else if (d7__claims_is_stray(c, &c->indexes[k]) && offset < *known_to &&
+                 offset / D7_BLOCK_BYTES < (last / D7_BLOCK_BYTES / step + 1) * step)
+            *known_to = offset;
+        if (c->indexes[k].standing != D7__CLAIM_MOVED)
+            last = offset;
+    }
 }
 
 static int resolve(survey *s, d7_error *err) {
     uint64_t *known_to = &s->result->known_to;
     hole_end(s, s->r->source.size);
-    for (size_t i = 0; i < s->n_holes; i++) {
-        const hole *h = &s->holes[i];
-        bool known = h->upto <= h->from || !pages_behind(s, h->from);
-        int rc = known ? 0 : follow_chain(s, h, &known, err);
+    resolve_strays(s);
+    for (size_t i = 0; i < s->n_holes && s->holes[i].from < *known_to; i++) {
+        hole *h = &s->holes[i];
+        uint64_t upto = d7__claims_next_cover(&s->claims, h->from);
+        upto = upto < h->to ? upto : h->to;
+        bool known = upto <= h->from || !pages_behind(s, h->from);
+        int rc = known ? 0 : follow_chain(s, h, upto, &known, err);
         if (rc != 0)
             return rc;
-        if (!known) {
+        if (!known)
             *known_to = h->from;
-            return 0;
-        }
     }
     return 0;
 }
 
-static int add_lost(survey *s) {
+/* ---- the map ---- */
+
+static int map_pages(survey *s) {
+    const d7__claims *c = &s->claims;
+    for (size_t i = 0; i < c->n_seen; i++) {
+        s->result->n_unlisted += c->seen[i].unlisted;
+        if (!c->seen[i].unlisted && d7__map_add(s->r, c->seen[i].dataset_id, c->seen[i].offset) != 0)
+            return D7_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < c->n_listed; i++)
+        if (d7__map_add(s->r, c->listed[i].dataset_id, c->listed[i].offset) != 0)
+            return D7_ERR_NOMEM;
     for (size_t i = 0; i < s->n_lost; i++)
         if (d7__map_add(s->r, s->lost[i].dataset_id, s->lost[i].offset) != 0)
             return D7_ERR_NOMEM;
@@ -280,17 +286,35 @@ static int add_lost(survey *s) {
     return 0;
 }
 
-int d7__repair_survey(d7_reader *r, d7__changed *changed, d7_progress_fn *progress, void *ctx,
-                      d7__survey *ret_survey, d7_error *err) {
+static int condemn_suspects(survey *s, d7_error *err) {
+    const d7__claims *c = &s->claims;
+    int rc = 0;
+    for (size_t i = 0; i < c->n_seen && rc == 0; i++)
+        if (c->seen[i].suspect && !c->seen[i].unlisted)
+            rc = d7__page_condemn(s->r, c->seen[i].dataset_id,
+                                  d7__map_find(&s->r->datasets[c->seen[i].dataset_id], c->seen[i].offset),
+                                  "a part of it is of another place in the file", err);
+    return rc;
+}
+
+int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed, d7_progress_fn *progress,
+                      void *ctx, d7__survey *ret_survey, d7_error *err) {
     d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET};
     survey s = {.r = r, .changed = changed, .result = &result, .due = r->header.index_step};
+    d7__claims_start(&s.claims, r, global_index);
     int rc = survey_scan(&s, progress, ctx, err);
+    if (rc == 0 && d7__claims_settle(&s.claims) != 0)
+        rc = d7__reader_no_memory(r, err);
+    result.known_to = s.claims.known_to;
     if (rc == 0)
         rc = resolve(&s, err);
-    if (rc == 0 && add_lost(&s) != 0)
+    if (rc == 0 && map_pages(&s) != 0)
         rc = d7__reader_no_memory(r, err);
+    if (rc == 0)
+        rc = condemn_suspects(&s, err);
     d7__release(&r->alloc, s.holes);
     d7__release(&r->alloc, s.lost);
+    d7__claims_free(&s.claims);
     if (rc == 0)
         rc = d7__reader_map_pages(r, err);
     if (rc == 0)

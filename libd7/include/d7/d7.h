@@ -857,6 +857,8 @@ typedef struct d7_repair_report {
     uint64_t
         unknown_from; /* byte of the file from which on pages cannot be told their item numbers, because it is not
                                     known what was lost there: none of them is kept; D7_NO_OFFSET: there is no such place */
+    uint64_t unlisted_pages;     /* found where an index says that there were none: blocks of the file have been moved or
+                                    copied, and these pages are not kept */
     uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
     d7_repair_dataset *datasets; /* [n_datasets] */
     size_t n_datasets;
@@ -881,7 +883,9 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
  * Pages that checksums beside the file (NAME.photons.crc) say have changed since they were written count as lost.
  *
  * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was written
- * after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed place.
+ * after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed place. Where an
+ * index covers a place it alone says which pages are there: pages of blocks that were moved or copied are not kept, and from
+ * a place on where a part of the file was taken out or put in nothing is.
  *
  *  out_path  must not exist; give a temporary name and rename it, if it must never be seen half written
  *  options   NULL: defaults

@@ -182,6 +182,54 @@ static void damaged_page_takes_the_same_items_from_all(void **state) {
     recording_free(r);
 }
 
+/* Is the page, which lies in one block, still one, and of another length? */
+static bool has_another_length(const uint8_t *bytes, uint32_t column, const d7_page_info *page) {
+    static const d7_type types[] = {D7_UINT16, D7_UINT16, D7_UINT64, D7_UINT64};
+    const uint8_t *at = bytes + page->offset;
+    uint32_t id;
+    size_t n;
+    return d7_page_count(types[column], at + 2, bytes_load16(at) & 0x3FFF, &id, &n, NULL) == 0 &&
+           n != page->n_items;
+}
+
+/* Bytes that change so that a page holds more or fewer items. */
+static void page_of_another_length_is_lost(void **state) {
+    (void)state;
+    uint64_t rng = 7;
+    size_t n_tried = 0;
+    for (int closed = 0; closed < 2; closed++) {
+        recording *r = recording_make(SMALL, TURN, 1, closed);
+        uint8_t *bytes = malloc(r->n_bytes);
+        for (int i = 0; i < 200; i++) {
+            d7_repair_report report;
+            uint32_t c = (uint32_t)(testing_random(&rng) % (COLUMN_MS + 1));
+            put_source(r, r->bytes, r->n_bytes);
+            d7_page_info page = page_at(r, c, testing_random(&rng) % (r->items[c] * 3 / 4));
+            memcpy(bytes, r->bytes, r->n_bytes);
+            uint8_t *at = bytes + page.offset + 12 + testing_random(&rng) % 20;
+            if (page.offset % D7_BLOCK_BYTES > D7_BLOCK_BYTES - 300)
+                continue;
+            if (i % 2)
+                memset(at, 0, 8);
+            else
+                *at ^= 0x80;
+            if (!has_another_length(bytes, c, &page))
+                continue;
+            n_tried++;
+            put_source(r, bytes, r->n_bytes);
+            repair_and_check(r, &report);
+            assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
+            if (c != COLUMN_MS)
+                check_page_is_gone(&report, c, &page);
+            assert_int_equal(report.datasets[c].lost, page.n_items);
+            d7_repair_report_free(&report);
+        }
+        free(bytes);
+        recording_free(r);
+    }
+    assert_true(n_tried > 200);
+}
+
 static void zeroed_blocks_of_closed_files_lose_only_themselves(void **state) {
     (void)state;
     recording *r = recording_make(20000, TURN, 1, true);
@@ -226,6 +274,67 @@ static void zeroed_blocks_of_open_files_lose_what_nobody_can_place(void **state)
         }
         free(bytes);
         recording_free(r);
+    }
+}
+
+/* Whole blocks that stand where they were not written: what is kept is what was recorded, at its place. Returns the photons
+ * kept. */
+static uint64_t repair_moved(recording *r, const uint8_t *bytes, size_t n) {
+    d7_repair_report report;
+    put_source(r, bytes, n);
+    repair_and_check(r, &report);
+    uint64_t kept = report.datasets[COLUMN_X].kept;
+    assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
+    d7_repair_report_free(&report);
+    return kept;
+}
+
+typedef struct blocks {
+    recording *r;
+    uint8_t *bytes; /* room for one more than the file has */
+    size_t n;       /* whole ones that are not the last */
+} blocks;
+
+static void copy_block(blocks *b, size_t to, size_t from) {
+    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, D7_BLOCK_BYTES);
+}
+
+static void fresh(blocks *b) {
+    memcpy(b->bytes, b->r->bytes, b->r->n_bytes);
+}
+
+static uint64_t shift(blocks *b, size_t to, size_t from) {
+    size_t n = b->r->n_bytes - from * D7_BLOCK_BYTES;
+    fresh(b);
+    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, n);
+    return repair_moved(b->r, b->bytes, to * D7_BLOCK_BYTES + n);
+}
+
+/* Every block over every other one, and in its place; every block twice, and none of it. */
+static void moved_blocks_bring_no_rows_out_of_line(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        blocks b = {.r = recording_make(PHOTONS_MAX, TURN, form < 2 ? 1 : 3, form % 2)};
+        b.n = b.r->n_bytes / D7_BLOCK_BYTES - 2;
+        b.bytes = malloc(b.r->n_bytes + D7_BLOCK_BYTES);
+        uint64_t before = PHOTONS_MAX / (b.n + 3), most = PHOTONS_MAX - 5 * before;
+        for (size_t i = 1; i < b.n; i++) {
+            for (size_t k = 1; k < b.n; k++) {
+                if (i == k)
+                    continue;
+                fresh(&b);
+                copy_block(&b, i, k);
+                /* In an open file that may have been the only list of the pages before. */
+                assert_true(repair_moved(b.r, b.bytes, b.r->n_bytes) >= (form % 2 ? most : (i - 1) * before));
+                copy_block(&b, k, i);
+                if (i < k)
+                    assert_true(repair_moved(b.r, b.bytes, b.r->n_bytes) >= most);
+            }
+            assert_true(shift(&b, i + 1, i) >= i * before);
+            assert_true(shift(&b, i, i + 1) >= i * before);
+        }
+        free(b.bytes);
+        recording_free(b.r);
     }
 }
 
@@ -509,8 +618,10 @@ int main(void) {
         cmocka_unit_test(milliseconds_end_with_the_photons),
         cmocka_unit_test(column_without_items_does_not_count_when_unused),
         cmocka_unit_test(damaged_page_takes_the_same_items_from_all),
+        cmocka_unit_test(page_of_another_length_is_lost),
         cmocka_unit_test(zeroed_blocks_of_closed_files_lose_only_themselves),
         cmocka_unit_test(zeroed_blocks_of_open_files_lose_what_nobody_can_place),
+        cmocka_unit_test(moved_blocks_bring_no_rows_out_of_line),
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
         cmocka_unit_test(changed_page_is_lost),

@@ -1,0 +1,360 @@
+/* What the indexes of a damaged file say, and which of them are to be believed.
+ *
+ * An index lists all pages since the one before, so where it covers a place it alone says which pages were written there:
+ * others that are found were put there by something else than the writer, and those that are listed and not found are lost.
+ * The global index of a file that is closed as it should be covers all of it. Of others an index is
+ *   - moved, when it lists pages behind itself, or some that an earlier one lists too: its block was written elsewhere;
+ *   - doubtful, when the last page that it lists is not the one right before it;
+ *   - sound otherwise.
+ * What a moved one lists is true still, as long as sound ones come after it: blocks have changed places. Behind the last
+ * sound one it tells that a part of the file was taken out or put in, so that from the first place where pages are not as
+ * listed nobody can say which they are. */
+#include <stdlib.h>
+
+#include "repair.h"
+
+/* ---- what the walk finds ---- */
+
+void d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index) {
+    *c = (d7__claims){.r = r, .global_index = global_index, .known_to = UINT64_MAX};
+}
+
+void d7__claims_free(d7__claims *c) {
+    d7__release(&c->r->alloc, c->seen);
+    d7__release(&c->r->alloc, c->listed);
+    d7__release(&c->r->alloc, c->indexes);
+    d7__release(&c->r->alloc, c->spans);
+}
+
+static bool follows(const d7__claims *c, uint64_t offset) {
+    return c->last_kind != D7__KIND_NONE && d7__frame_begin(c->last_end) == offset;
+}
+
+int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
+    bool joined = follows(c, e->offset);
+    if (d7__grow(&c->r->alloc, &c->seen, &c->cap_seen, c->n_seen + 1, sizeof *c->seen) != 0)
+        return D7_ERR_NOMEM;
+    if (joined && c->last_kind == D7__KIND_INDEX)
+        c->indexes[c->n_indexes - 1].page_behind = true;
+    c->seen[c->n_seen++] = (d7__seen_page){
+        .offset = e->offset, .dataset_id = ds, .joined = joined && c->last_kind == D7__KIND_DATA};
+    c->last_kind = D7__KIND_DATA;
+    c->last_end = e->next;
+    return 0;
+}
+
+typedef struct listing {
+    d7__claims *claims;
+    d7__claim_index index;
+} listing;
+
+static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    listing *l = ctx;
+    d7__claims *c = l->claims;
+    if (!c->r->framing.unframed)
+        offset = d7__frame_begin(offset);
+    if (offset < c->r->data_start || dataset_id >= c->r->header.n_datasets)
+        return 0;
+    if (l->index.kept) {
+        if (d7__grow(&c->r->alloc, &c->listed, &c->cap_listed, c->n_listed + 1, sizeof *c->listed) != 0)
+            return D7_ERR_NOMEM;
+        c->listed[c->n_listed++] = (d7__page_ref){.offset = offset, .dataset_id = (uint32_t)dataset_id};
+    }
+    l->index.n++;
+    l->index.lowest = offset < l->index.lowest ? offset : l->index.lowest;
+    l->index.highest = offset > l->index.highest ? offset : l->index.highest;
+    return 0;
+}
+
+/* A long index has several entries in a row. */
+static bool goes_on(const d7__claims *c, const d7__claim_index *i) {
+    const d7__claim_index *last = c->n_indexes ? &c->indexes[c->n_indexes - 1] : NULL;
+    return last && c->last_kind == D7__KIND_INDEX && follows(c, i->offset) && i->lowest > last->highest;
+}
+
+int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body) {
+    listing l = {
+        .claims = c,
+        .index = {.offset = e->offset, .first = c->n_listed, .lowest = UINT64_MAX, .before = UINT64_MAX}};
+    const d7__index_sink sink = {.ctx = &l, .page = listed_page};
+    d7__claim_index *last = c->n_indexes ? &c->indexes[c->n_indexes - 1] : NULL;
+    l.index.kept =
+        c->global_index == 0 || e->offset == c->global_index || (last && last->offset == c->global_index);
+    int rc = d7__index_read(body, &sink);
+    if (rc != 0 || l.index.n == 0) {
+        c->n_listed = l.index.first;
+        return rc == D7_ERR_CORRUPT ? 0 : rc;
+    }
+    if (follows(c, e->offset) && c->n_seen)
+        l.index.before = c->seen[c->n_seen - 1].offset;
+    if (goes_on(c, &l.index)) {
+        last->n += l.index.n;
+        last->highest = l.index.highest;
+    } else {
+        if (d7__grow(&c->r->alloc, &c->indexes, &c->cap_indexes, c->n_indexes + 1, sizeof *c->indexes) != 0)
+            return D7_ERR_NOMEM;
+        l.index.n_seen = c->n_seen;
+        c->indexes[c->n_indexes++] = l.index;
+    }
+    c->last_kind = D7__KIND_INDEX;
+    c->last_end = e->next;
+    return 0;
+}
+
+/* ---- which to believe ---- */
+
+static uint64_t first_page(const d7__claims *c) {
+    uint64_t first = c->n_seen ? c->seen[0].offset : UINT64_MAX;
+    for (size_t i = 0; i < c->n_indexes; i++)
+        first = c->indexes[i].lowest < first ? c->indexes[i].lowest : first;
+    return first;
+}
+
+static void judge_indexes(d7__claims *c) {
+    uint64_t first = first_page(c), highest = 0;
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        d7__claim_index *i = &c->indexes[k];
+        bool last_right = i->before == UINT64_MAX || i->before == i->highest;
+        /* A global index without an epilogue lists all pages again. */
+        bool global = i->lowest == first && i->before == i->highest;
+        if (i->offset == c->global_index)
+            i->standing = D7__CLAIM_SOUND;
+        else if (i->highest >= i->offset || (i->lowest <= highest && !global))
+            i->standing = D7__CLAIM_MOVED;
+        else
+            i->standing = last_right ? D7__CLAIM_SOUND : D7__CLAIM_DOUBTFUL;
+        if (i->standing != D7__CLAIM_MOVED && i->highest > highest)
+            highest = i->highest;
+    }
+}
+
+/* ---- places that are covered ---- */
+
+static int compare_spans(const void *a, const void *b) {
+    const d7__span *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static int compare_refs(const void *a, const void *b) {
+    const d7__page_ref *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
+}
+
+static int add_span(d7__claims *c, uint64_t from, uint64_t to, bool to_index) {
+    if (d7__grow(&c->r->alloc, &c->spans, &c->cap_spans, c->n_spans + 1, sizeof *c->spans) != 0)
+        return D7_ERR_NOMEM;
+    c->spans[c->n_spans++] = (d7__span){.from = from, .to = to, .to_index = to_index};
+    return 0;
+}
+
+/* Is there nothing between what two indexes cover? Each list begins where the one before ended, and indexes lie at least a step
+ * apart: for another list there must be room for an index more than the first one's own. */
+static bool is_next(const d7__claims *c, const d7__span *a, const d7__span *b) {
+    uint64_t step = (uint64_t)c->r->header.index_step * D7_BLOCK_BYTES;
+    if (b->from <= a->to)
+        return true;
+    return b->from / step - a->to / step <= (a->to_index ? 0u : 1u) && b->from - a->to < step;
+}
+
+static void join_spans(d7__claims *c) {
+    size_t n = 0;
+    if (c->n_spans)
+        qsort(c->spans, c->n_spans, sizeof *c->spans, compare_spans);
+    for (size_t i = 0; i < c->n_spans; i++) {
+        d7__span *last = n ? &c->spans[n - 1] : NULL;
+        if (!last || !is_next(c, last, &c->spans[i])) {
+            c->spans[n++] = c->spans[i];
+        } else if (c->spans[i].to > last->to) {
+            last->to = c->spans[i].to;
+            last->to_index = c->spans[i].to_index;
+        }
+    }
+    c->n_spans = n;
+}
+
+/* The first span that ends behind `offset`; n_spans: none. */
+static size_t find_span(const d7__claims *c, uint64_t offset) {
+    size_t low = 0, high = c->n_spans;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->spans[middle].to <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool d7__claims_cover(const d7__claims *c, uint64_t offset) {
+    size_t i = find_span(c, offset);
+    return i < c->n_spans && c->spans[i].from <= offset;
+}
+
+uint64_t d7__claims_next_cover(const d7__claims *c, uint64_t offset) {
+    size_t i = find_span(c, offset);
+    return i == c->n_spans ? UINT64_MAX : c->spans[i].from > offset ? c->spans[i].from : offset;
+}
+
+static bool is_free(const d7__claims *c, const d7__claim_index *i) {
+    size_t s = find_span(c, i->lowest);
+    return s == c->n_spans || c->spans[s].from > i->highest;
+}
+
+/* What sound indexes cover. */
+static int make_spans(d7__claims *c, size_t n_trusted) {
+    for (size_t k = 0; k < n_trusted; k++) {
+        d7__claim_index *i = &c->indexes[k];
+        bool whole = i->offset == c->global_index;
+        if (!i->kept || i->standing != D7__CLAIM_SOUND)
+            continue;
+        i->used = true;
+        bool to_index = whole || i->before == i->highest;
+        if (add_span(c, whole ? 0 : i->lowest, to_index ? i->offset : i->highest + 1, to_index) != 0)
+            return D7_ERR_NOMEM;
+    }
+    join_spans(c);
+    return 0;
+}
+
+/* Where no sound one says anything others' lists are used: those of moved blocks cover the place, doubtful ones only add to what
+ * is found. */
+static int use_others(d7__claims *c, size_t n_trusted) {
+    for (size_t k = 0; k < n_trusted; k++) {
+        d7__claim_index *i = &c->indexes[k];
+        if (!i->kept || i->used || !is_free(c, i))
+            continue;
+        i->used = true;
+        if (i->standing == D7__CLAIM_MOVED && add_span(c, i->lowest, i->highest + 1, false) != 0)
+            return D7_ERR_NOMEM;
+        join_spans(c);
+    }
+    return 0;
+}
+
+static void keep_used_lists(d7__claims *c) {
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        const d7__claim_index *i = &c->indexes[k];
+        for (size_t p = 0; i->used && p < i->n; p++)
+            c->listed[n++] = c->listed[i->first + p];
+    }
+    c->n_listed = n;
+    if (n)
+        qsort(c->listed, n, sizeof *c->listed, compare_refs);
+    size_t kept = 0;
+    for (size_t p = 0; p < n; p++)
+        if (kept == 0 || compare_refs(&c->listed[kept - 1], &c->listed[p]) != 0)
+            c->listed[kept++] = c->listed[p];
+    c->n_listed = kept;
+}
+
+/* ---- where a part was taken out or put in ---- */
+
+static size_t find_seen(const d7__claims *c, uint64_t offset) {
+    size_t low = 0, high = c->n_seen;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->seen[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first place at or behind `from` where pages are not as the index lists them; UINT64_MAX: none. */
+static uint64_t first_difference(d7__claims *c, const d7__claim_index *i, uint64_t from) {
+    d7__page_ref *pages = c->listed + i->first;
+    qsort(pages, i->n, sizeof *pages, compare_refs);
+    size_t p = 0;
+    while (p < i->n && pages[p].offset < from)
+        p++;
+    for (size_t s = find_seen(c, i->lowest > from ? i->lowest : from); p < i->n; p++, s++) {
+        uint64_t seen = s < c->n_seen ? c->seen[s].offset : UINT64_MAX, listed = pages[p].offset;
+        if (seen != listed || c->seen[s].dataset_id != pages[p].dataset_id)
+            return seen < listed ? seen : listed;
+    }
+    return UINT64_MAX;
+}
+
+/* A page that goes on in the block of that place may end in another's bytes. */
+static uint64_t whole_pages_before(const d7__claims *c, uint64_t offset) {
+    size_t s = find_seen(c, offset);
+    if (offset == UINT64_MAX || s == 0 || c->seen[s - 1].offset / D7_BLOCK_BYTES == offset / D7_BLOCK_BYTES)
+        return offset;
+    return c->seen[s - 1].offset;
+}
+
+static uint64_t find_shift(d7__claims *c, size_t n_trusted) {
+    uint64_t from = n_trusted ? c->indexes[n_trusted - 1].offset : c->r->data_start, shift = UINT64_MAX;
+    for (size_t k = n_trusted; k < c->n_indexes; k++) {
+        const d7__claim_index *i = &c->indexes[k];
+        uint64_t at = first_difference(c, i, from);
+        if (i->standing == D7__CLAIM_MOVED && i->offset < at)
+            at = i->offset;
+        shift = at < shift ? at : shift;
+    }
+    return whole_pages_before(c, shift);
+}
+
+/* ---- pages ---- */
+
+static bool is_listed(const d7__claims *c, const d7__seen_page *s) {
+    const d7__page_ref page = {.offset = s->offset, .dataset_id = s->dataset_id};
+    return bsearch(&page, c->listed, c->n_listed, sizeof page, compare_refs) != NULL;
+}
+
+bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
+    return i->standing == D7__CLAIM_MOVED && !d7__claims_cover(c, i->offset);
+}
+
+/* Pages that no index lists where one covers the place or a moved one says that its block is another; and what hangs together with them or with a moved index: where they
+ * begin may be right, the rest is of another place. */
+static void judge_pages(d7__claims *c) {
+    for (size_t s = 0; s < c->n_seen; s++)
+        c->seen[s].unlisted = d7__claims_cover(c, c->seen[s].offset) && !is_listed(c, &c->seen[s]);
+    for (size_t k = 0; k < c->n_indexes; k++)
+        if (d7__claims_is_stray(c, &c->indexes[k]))
+            for (size_t s = c->indexes[k].n_seen; s < c->n_seen && !d7__claims_cover(c, c->seen[s].offset);
+                 s++)
+                c->seen[s].unlisted = true;
+    for (size_t s = 0; s + 1 < c->n_seen; s++) {
+        c->seen[s + 1].suspect |= c->seen[s + 1].joined && c->seen[s].unlisted;
+        c->seen[s].suspect |= c->seen[s + 1].joined && c->seen[s + 1].unlisted;
+    }
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        const d7__claim_index *i = &c->indexes[k];
+        if (i->standing != D7__CLAIM_MOVED)
+            continue;
+        if (i->before != UINT64_MAX)
+            c->seen[i->n_seen - 1].suspect = true;
+        if (i->page_behind)
+            c->seen[i->n_seen].suspect = true;
+    }
+}
+
+/* Indexes up to the last sound one. Where all are doubtful that is how this writer's are, and nothing speaks against any. */
+static size_t count_trusted(const d7__claims *c) {
+    size_t k = c->n_indexes;
+    bool any_moved = false;
+    while (k > 0 && c->indexes[k - 1].standing != D7__CLAIM_SOUND)
+        any_moved |= c->indexes[--k].standing == D7__CLAIM_MOVED;
+    return k > 0 || any_moved ? k : c->n_indexes;
+}
+
+int d7__claims_settle(d7__claims *c) {
+    if (c->r->framing.unframed)
+        return 0;
+    judge_indexes(c);
+    size_t n_trusted = count_trusted(c);
+    if (n_trusted < c->n_indexes && !c->global_index)
+        c->known_to = find_shift(c, n_trusted);
+    if (add_span(c, 0, c->r->data_start, true) != 0 || make_spans(c, n_trusted) != 0 ||
+        use_others(c, n_trusted) != 0)
+        return D7_ERR_NOMEM;
+    keep_used_lists(c);
+    judge_pages(c);
+    return 0;
+}

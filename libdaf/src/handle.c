@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "archive.h"
 #include "edit.h"
 #include "error.h"
 #include "json.h"
@@ -34,19 +35,15 @@ static int parse_mode(daf__open_mode *ret, const char *mode, daf_error *err) {
     return daf__fail(err, DAF_ERR_ARG, 0, 0, "invalid mode: %.60s", mode);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
+static int check_path(const char *path, daf_error *err) {
+    if (strncmp(path, "http://", 7) != 0 && strncmp(path, "https://", 8) != 0)
+        return 0;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: this version opens no URLs", path);
 }
 
-/* Paths that name other kinds of stores, unless there is such a directory. */
-static int check_path(int dirfd, const char *path, daf_error *err) {
-    bool other = ends_with(path, ".daf.zip") || strstr(path, ".dafs.zip") ||
-                 strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
-    struct stat st;
-    if (!other || (fstatat(dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode)))
-        return 0;
-    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: this version opens directories only", path);
+/* The path as some messages want it. */
+static const char *shown_path(const daf *d) {
+    return d->store->full_path ? d->store->full_path : d->store->path;
 }
 
 /* ---- daf.json */
@@ -61,8 +58,8 @@ static int check_version(daf *d, const json_t *marker, const char *where, daf_er
     if (m != MAJOR || n < 0 || n > NEWEST_MINOR)
         return daf__fail(err, DAF_ERR_VERSION, 0, 0,
                          "incompatible format version: %lld.%lld\nthe code supports version: %d.%d\n"
-                         "in daf directory: %s",
-                         m, n, MAJOR, NEWEST_MINOR, d->store->path);
+                         "in %s: %s",
+                         m, n, MAJOR, NEWEST_MINOR, d->store->kind, shown_path(d));
     d->major = (int)m;
     d->minor = (int)n;
     return 0;
@@ -90,7 +87,7 @@ static int read_marker(daf *d, daf_error *err) {
 /* The marker comes last: without it there is no repository. */
 static int initialize(daf *d, bool clear, daf_error *err) {
     static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
-    static const char marker[] = "{\"version\":[1,1]}\n";
+    static const char marker[] = DAF__MARKER_TEXT;
     daf__edit e;
     int rc = daf__edit_begin(&e, d, err);
     d->metadata.rebuild = true;
@@ -151,8 +148,24 @@ static int open_metadata(daf *d, daf_error *err) {
 
 /* ---- opening */
 
-static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
-                      daf_error *err) {
+static int open_archive(daf *d, int dirfd, const char *path, const daf__archive_path *where,
+                        daf__open_mode mode, const daf_options *options, daf_error *err) {
+    daf__archive_settings settings = {.io = options->io ? options->io : &daf__system_io,
+                                      .sync = options->sync,
+                                      .file_mode = options->file_mode,
+                                      .max_bytes = d->settings.zip_max_bytes};
+    int rc = daf__archive_store_open(&d->store, dirfd, path, where, mode, &settings, err);
+    if (rc)
+        return rc;
+    if (!d->store->fresh)
+        return read_marker(d, err);
+    if (!mode.create)
+        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s", shown_path(d));
+    return initialize(d, false, err);
+}
+
+static int open_directory(daf *d, int dirfd, const char *path, daf__open_mode mode,
+                          const daf_options *options, daf_error *err) {
     daf__dir_settings settings = {.io = options->io ? options->io : &daf__system_io,
                                   .sync = options->sync,
                                   .file_mode = options->file_mode,
@@ -170,6 +183,18 @@ static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, 
         rc = open_metadata(d, err);
     if (rc && d->store->made)
         daf__dir_remove_tree(settings.io, dirfd, path); /* leave nothing half made */
+    return rc;
+}
+
+static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
+                      daf_error *err) {
+    daf__archive_path where;
+    int rc = daf__archive_path_parse(&where, dirfd, path, err);
+    if (rc)
+        return rc;
+    rc = where.archive ? open_archive(d, dirfd, path, &where, mode, options, err)
+                       : open_directory(d, dirfd, path, mode, options, err);
+    daf__archive_path_free(&where);
     return rc;
 }
 
@@ -199,7 +224,7 @@ int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const d
     int rc = parse_mode(&parsed, mode, err);
     d->writable = parsed.writable;
     if (rc == 0)
-        rc = check_path(dirfd, path, err);
+        rc = check_path(path, err);
     if (rc == 0)
         rc = set_up(d, options, err);
     if (rc == 0)

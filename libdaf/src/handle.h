@@ -15,7 +15,11 @@ typedef struct daf__settings {
     daf_pack_rule pack_rule;
     bool non_finite_scalars;
     uint64_t cache_bytes; /* of decoded chunks that a reader keeps */
+    uint64_t zip_max_bytes;
 } daf__settings;
+
+/* What daf.json holds. */
+#define DAF__MARKER_TEXT "{\"version\":[1,1]}\n"
 
 /* The last known length of an axis. */
 typedef struct daf__axis_length {

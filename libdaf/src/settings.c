@@ -15,6 +15,7 @@ enum {
     MAX_LEVEL = 22
 };
 #define DEFAULT_CODEC DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE
+#define DEFAULT_ZIP_MAX_BYTES ((uint64_t)1 << 37)
 #define MAX_TARGET_CHUNK_KB (DAF__MAX_CHUNK_BYTES / KB)
 
 void daf_options_init(daf_options *options) {
@@ -61,7 +62,8 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
                        .codec = options->codec,
                        .level = options->level,
                        .pack_rule = options->pack_rule,
-                       .non_finite_scalars = options->non_finite_scalars};
+                       .non_finite_scalars = options->non_finite_scalars,
+                       .zip_max_bytes = options->zip_max_bytes};
     uint64_t level = 0, target_kb = options->target_chunk_kb, cache_kb = options->local_cache_kb;
     int rc = 0;
     if (s.codec == DAF_CODEC_DEFAULT)
@@ -81,6 +83,9 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
                                 err);
     s.target_chunk_bytes = target_kb * KB;
     s.cache_bytes = cache_kb * KB;
+    if (rc == 0 && s.zip_max_bytes == 0)
+        rc = environment_number(&s.zip_max_bytes, "DAF_ZIP_MAX_FILE_SIZE", DEFAULT_ZIP_MAX_BYTES, INT64_MAX,
+                                err);
     if (rc == 0)
         *ret = s;
     return rc;

@@ -123,7 +123,9 @@ typedef struct daf__store_ops {
 
 struct daf__store {
     const daf__store_ops *ops;
+    const char *kind;    /* "daf directory", for messages */
     char *path;          /* as the caller gave it, for messages */
+    char *full_path;     /* archives: absolute, group included; else NULL */
     bool keeps_metadata; /* has a metadata.json */
     bool append_only;    /* takes no change but files put under names that are free: an archive */
     bool made;           /* this open made it */

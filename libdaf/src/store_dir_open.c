@@ -226,7 +226,7 @@ int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open
     daf__dir_store *s = calloc(1, sizeof *s);
     if (!s)
         return daf__no_memory(err);
-    *s = (daf__dir_store){.base = {.ops = &daf__dir_ops, .keeps_metadata = true},
+    *s = (daf__dir_store){.base = {.ops = &daf__dir_ops, .kind = "daf directory", .keeps_metadata = true},
                           .settings = *settings,
                           .fd = -1,
                           .journal = -1};

@@ -7,7 +7,7 @@
 #include "error.h"
 
 enum {
-    END_RECORD_BYTES = 22,
+    END_RECORD_BYTES = DAF__ZIP_PLAIN_END_BYTES,
     END64_RECORD_BYTES = 56,
     LOCATOR_BYTES = 20,
     MAX_COMMENT_BYTES = 65535,
@@ -15,7 +15,9 @@ enum {
     VERSION_ZIP64 = 45,
     MADE_BY = 0x031E,
     DATE = 0x0021, /* 1980-01-01 */
-    ZIP64_FIELD = 1
+    ZIP64_FIELD = 1,
+    PADDING_FIELD = 0xDAF1,
+    FIELD_HEADER_BYTES = 4
 };
 #define LOCAL_SIGNATURE 0x04034B50u
 #define CENTRAL_SIGNATURE 0x02014B50u
@@ -66,6 +68,29 @@ size_t daf__zip_put_local(uint8_t *to, const daf__zip_entry *e, bool zip64) {
         p = put64(p, e->packed_bytes);
     }
     return (size_t)(p - to);
+}
+
+/* A field of less than its own header cannot be: one more step then. */
+static size_t padding_of(uint64_t offset, size_t name_bytes) {
+    uint64_t start = offset + DAF__ZIP_LOCAL_BYTES + name_bytes + DAF__ZIP_LOCAL_EXTRA_BYTES;
+    size_t padding = (size_t)(-start % DAF__ZIP_ALIGNMENT);
+    return padding > 0 && padding < FIELD_HEADER_BYTES ? padding + DAF__ZIP_ALIGNMENT : padding;
+}
+
+uint64_t daf__zip_aligned_data(uint64_t offset, size_t name_bytes) {
+    return offset + DAF__ZIP_LOCAL_BYTES + name_bytes + DAF__ZIP_LOCAL_EXTRA_BYTES +
+           padding_of(offset, name_bytes);
+}
+
+size_t daf__zip_put_aligned_local(uint8_t *to, const daf__zip_entry *e) {
+    size_t bytes = daf__zip_put_local(to, e, true), padding = padding_of(e->offset, e->name_bytes);
+    if (padding == 0)
+        return bytes;
+    bytes_store16(to + 28, (uint16_t)(DAF__ZIP_LOCAL_EXTRA_BYTES + padding));
+    uint8_t *p = put16(to + bytes, PADDING_FIELD);
+    p = put16(p, (unsigned)(padding - FIELD_HEADER_BYTES));
+    memset(p, 0, padding - FIELD_HEADER_BYTES);
+    return bytes + padding;
 }
 
 size_t daf__zip_put_central(uint8_t *to, const daf__zip_entry *e) {
@@ -157,17 +182,12 @@ static int find_end64(daf__file *f, uint64_t end_offset, const uint8_t locator[L
     return 0;
 }
 
-static int read_end(daf__file *f, const uint8_t *tail, size_t tail_bytes, daf__zip_directory *ret,
-                    daf_error *err) {
-    long at = find_end_record(tail, tail_bytes);
-    if (at < 0)
-        return daf__fail(err, DAF_ERR_TRUNCATED, 0, f->size,
-                         "%s: no end record of a ZIP archive: cut short, or none", f->where);
-    uint64_t end_offset = f->size - tail_bytes + (uint64_t)at;
-    const uint8_t *end = tail + at;
+/* `end`: the end record, which lies at end_offset, with the `before` bytes in front of it. */
+static int read_end_record(daf__file *f, uint64_t end_offset, const uint8_t *end, size_t before,
+                           daf__zip_directory *ret, daf_error *err) {
     int rc = 0;
     uint64_t limit = end_offset;
-    if (at >= LOCATOR_BYTES && bytes_load32(end - LOCATOR_BYTES) == LOCATOR_SIGNATURE) {
+    if (before >= LOCATOR_BYTES && bytes_load32(end - LOCATOR_BYTES) == LOCATOR_SIGNATURE) {
         rc = find_end64(f, end_offset, end - LOCATOR_BYTES, ret, err);
         limit = bytes_load64(end - LOCATOR_BYTES + 8);
     } else if (bytes_load16(end + 4) != 0 || bytes_load16(end + 6) != 0) {
@@ -178,9 +198,36 @@ static int read_end(daf__file *f, const uint8_t *tail, size_t tail_bytes, daf__z
                                     .bytes = bytes_load32(end + 12),
                                     .offset = bytes_load32(end + 16)};
     }
+    ret->records_offset = limit;
+    ret->end_offset = end_offset;
+    ret->comment_bytes = bytes_load16(end + 20);
     if (rc == 0 && (ret->offset > limit || ret->bytes > limit - ret->offset ||
                     ret->n_entries > ret->bytes / DAF__ZIP_CENTRAL_BYTES))
         rc = broken(f, end_offset, "an end record that contradicts the file's size", err);
+    return rc;
+}
+
+static int read_end(daf__file *f, const uint8_t *tail, size_t tail_bytes, daf__zip_directory *ret,
+                    daf_error *err) {
+    long at = find_end_record(tail, tail_bytes);
+    if (at < 0)
+        return daf__fail(err, DAF_ERR_TRUNCATED, 0, f->size,
+                         "%s: no end record of a ZIP archive: cut short, or none", f->where);
+    return read_end_record(f, f->size - tail_bytes + (uint64_t)at, tail + at, (size_t)at, ret, err);
+}
+
+int daf__zip_directory_at(daf__file *f, uint64_t at, daf__zip_directory *ret, daf_error *err) {
+    uint8_t tail[LOCATOR_BYTES + END_RECORD_BYTES];
+    size_t before = at < LOCATOR_BYTES ? (size_t)at : LOCATOR_BYTES;
+    daf__zip_directory found;
+    int rc = f->ops->read(f, tail, before + END_RECORD_BYTES, at - before, err);
+    if (rc)
+        return rc;
+    if (bytes_load32(tail + before) != END_SIGNATURE)
+        return daf__fail(err, DAF_ERR_TRUNCATED, 0, at, "%s: no end record", f->where);
+    rc = read_end_record(f, at, tail + before, before, &found, err);
+    if (rc == 0)
+        *ret = found;
     return rc;
 }
 
@@ -252,6 +299,23 @@ size_t daf__zip_parse_central(const uint8_t *from, size_t bytes, daf__zip_entry 
                         .raw_bytes = bytes_load32(from + 24),
                         .offset = bytes_load32(from + 42)};
     if (!parse_extra(e.name + name_bytes, extra_bytes, &e))
+        return 0;
+    *ret = e;
+    return width;
+}
+
+size_t daf__zip_parse_local(const uint8_t *from, size_t bytes, daf__zip_entry *ret) {
+    size_t width = bytes < DAF__ZIP_LOCAL_BYTES ? 0 : daf__zip_local_bytes(from);
+    if (width == 0 || width > bytes)
+        return 0;
+    daf__zip_entry e = {.name = from + DAF__ZIP_LOCAL_BYTES,
+                        .name_bytes = bytes_load16(from + 26),
+                        .flags = bytes_load16(from + 6),
+                        .method = bytes_load16(from + 8),
+                        .crc = bytes_load32(from + 14),
+                        .packed_bytes = bytes_load32(from + 18),
+                        .raw_bytes = bytes_load32(from + 22)};
+    if (!parse_extra(e.name + e.name_bytes, bytes_load16(from + 28), &e))
         return 0;
     *ret = e;
     return width;

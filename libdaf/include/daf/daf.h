@@ -184,6 +184,10 @@ typedef struct daf_options {
      * cannot read them: setting such a scalar is then DAF_ERR_VALUE. Vectors and matrices hold any float. */
     bool non_finite_scalars;
 
+    /* Archives: the size that one may reach; an append past it fails and changes nothing. 0: environment
+     * DAF_ZIP_MAX_FILE_SIZE, else 2^37, up to which the Julia implementation can open them. */
+    uint64_t zip_max_bytes;
+
     const daf_executor *executor; /* NULL: everything in the calling thread. Copied; its context must outlive
                                      the handle. */
     const daf_io *io;             /* NULL */
@@ -199,6 +203,8 @@ DAF_API void daf_options_init(daf_options *options);
  *           "w"   as "w+", and emptied first: everything in the directory is removed, foreign files too, and
  *                 the new repository takes its place in one change. A directory that holds files but is no
  *                 repository is refused instead (DAF_ERR_EXISTS). Links are removed, never followed.
+ *  path     of a directory; or RUN.daf.zip, a repository in a ZIP archive; or RUNS.dafs.zip#/GROUP, one of several in
+ *           an archive (GROUP may hold "/"). See "Archives" below.
  *  options  NULL: the defaults
  *  Holds    the directory itself, not its path: once opened, the handle stays with that directory even when
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
@@ -208,10 +214,21 @@ DAF_API void daf_options_init(daf_options *options);
  *           writable modes also rebuild one that does not list what is there, undo the change that a killed
  *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
  *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
- *           DAF_ERR_UNSUPPORTED paths of archives and URLs, and directories in which the reorder of an axis was
+ *           DAF_ERR_UNSUPPORTED URLs, encrypted archives and those of several disks, and directories in which the reorder of an axis was
  *           interrupted; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Free     daf_close, daf_free
- *  Source   specification sections 2.1, 5, 6
+ *  Source   specification sections 2.1, 5, 6, 11 to 13
+ *
+ * Archives: new properties are appended; deleting, overwriting and reordering are DAF_ERR_UNSUPPORTED ("append-only").
+ * There is no metadata.json: a writable open takes one (of its own group) out of the archive's directory. Mode "w" puts a
+ * new archive in the place of the old one; handles and views of the old one stay valid. All handles of a process on one
+ * archive share one state, whatever their group; a writable open is DAF_ERR_BUSY while one is open for reading only.
+ * Outside a batch each call is one append; within one, what is written is staged (every handle of the process sees it) and
+ * appended at the commit with one rewrite of the directory, or, in a batch of more than 64 MB, in a few. daf_free drops
+ * what is staged still. Each append is in the archive whole or not at all, also when the writer is killed; the next
+ * writable open undoes what a killed writer, of this library or another, has left. Readers in other processes see the
+ * committed state while a writer appends. Archives of other ZIP programs are read (stored, deflate, deflate64, bzip2,
+ * zstd) and appended to; what they say of their entries is kept. Stored, aligned data are views of the archive.
  */
 DAF_API DAF_MUST_USE int daf_open(daf **ret, const char *path, const char *mode, const daf_options *options,
                                   daf_error *err);

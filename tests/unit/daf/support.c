@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_PATHS = 64 };
+enum { MAX_PATHS = 256 };
 
 typedef struct test_state {
     char folder[64];

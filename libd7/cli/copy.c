@@ -136,7 +136,7 @@ static int resolve_set(copy_job *job, column_set set, d7_group group) {
 
 /* A time is a millisecond; an item is in one, which has begun before it unless the item is its first. */
 static int resolve_ms(copy_job *job) {
-    uint64_t other, items = input_items(&job->in, job->in.ms);
+    uint64_t other, items = input_lengths(&job->in).ms;
     const copy_options *o = job->o;
     uint64_t *from = &job->cut.from[SET_MS], *to = &job->cut.to[SET_MS];
     int code = 0;
@@ -267,6 +267,7 @@ static int copy_items(copy_job *job) {
 static void print_json(const copy_job *job) {
     d7_dataset_info info;
     const char *separator = "";
+    set_lengths lengths = input_lengths(&job->in);
     printf("{\n  \"file\": ");
     cli_write_json_string(stdout, job->path);
     printf(",\n  \"output\": ");
@@ -275,7 +276,7 @@ static void print_json(const copy_job *job) {
     for (uint32_t i = 0; i < job->in.n_datasets; i++) {
         if (!job->wanted[i] || d7_reader_dataset(job->in.reader, i, &info) != 0)
             continue;
-        item_range range = cut_range(&job->in, &job->cut, i);
+        item_range range = cut_range(&job->in, &lengths, &job->cut, i);
         printf("%s\n    {\"name\": ", separator);
         cli_write_json_string(stdout, info.name);
         printf(", \"from\": %" PRIu64 ", \"to\": %" PRIu64 "}", range.from, range.to);

@@ -166,11 +166,8 @@ static int plan(export_job *job, const export_options *o) {
 /* ---- how it went ---- */
 
 static bool concerns(const export_job *job, uint32_t dataset_id) {
-    for (size_t s = 0; s < job->n_sets; s++)
-        for (size_t i = 0; i < job->sets[s].n; i++)
-            if (job->sets[s].columns[i].dataset_id == dataset_id)
-                return true;
-    return dataset_id == D7_NO_DATASET;
+    return dataset_id >= d7_reader_n_datasets(job->reader) ? dataset_id == D7_NO_DATASET
+                                                           : job->goes_out[dataset_id];
 }
 
 /* Of columns of unequal length the shortest counts. */

@@ -31,6 +31,7 @@ typedef struct export_set {
     d7_group group;
     export_column *columns; /* [n] */
     size_t n;
+    size_t first_key;     /* the place of its first column among the names, see export_names.h */
     export_range *ranges; /* [n_ranges] rows that go out, in order */
     size_t n_ranges;
     uint64_t rows;     /* in all ranges */
@@ -48,10 +49,13 @@ typedef struct export_job {
     cli_pool *pool;
     export_set *sets; /* [n_sets] */
     size_t n_sets;
-    d7_group ranged;    /* the group that `range` counts in */
-    export_range range; /* rows of it that are wanted; `to` of UINT64_MAX: to the end */
-    bool all_rows;      /* no range was asked for */
-    bool chosen;        /* datasets were named */
+    size_t set_of[D7_GROUP_TAGS + 1];        /* 1 + the place of a group's set in `sets`; 0: none */
+    uint64_t group_items[D7_GROUP_TAGS + 1]; /* in the file, as the library counts them */
+    bool *goes_out;                          /* [datasets] */
+    d7_group ranged;                         /* the group that `range` counts in */
+    export_range range;                      /* rows of it that are wanted; `to` of UINT64_MAX: to the end */
+    bool all_rows;                           /* no range was asked for */
+    bool chosen;                             /* datasets were named */
     cli_progress bar;
     uint64_t done; /* values, for the bar */
 } export_job;

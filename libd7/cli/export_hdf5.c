@@ -77,27 +77,18 @@ static int choose_columns(photon_job *p) {
 
 /* ---- columns ---- */
 
-static hdf5_column *user_column(photon_job *p, const export_column *c, const char *key) {
+static hdf5_column *user_column(const photon_job *p, const export_set *set, size_t i) {
+    const export_column *c = &set->columns[i];
     char *path;
-    if (asprintf(&path, "/user/d7/%s", key) < 0)
+    if (asprintf(&path, "/user/d7/%s", p->names.keys[set->first_key + i]) < 0)
         return NULL;
     hdf5_column *column = hdf5_column_new(p->file, path, c->name, c->type, c->type, p->job->level);
     free(path);
     return column;
 }
 
-static const char *key_of(const photon_job *p, const export_column *c) {
-    size_t at = 0;
-    for (size_t s = 0; s < p->job->n_sets; s++) {
-        const export_set *set = &p->job->sets[s];
-        if (c >= set->columns && c < set->columns + set->n)
-            return p->names.keys[at + (size_t)(c - set->columns)];
-        at += set->n;
-    }
-    return NULL;
-}
-
-static hdf5_column *main_column(photon_job *p, const export_column *c) {
+static hdf5_column *main_column(const photon_job *p, size_t i) {
+    const export_column *c = &p->main->columns[i];
     if (c == p->time)
         return hdf5_column_new(p->file, "/photon_data/timestamps",
                                "Array of photon timestamps. Units specified in timestamps_units (defined in "
@@ -111,7 +102,7 @@ static hdf5_column *main_column(photon_job *p, const export_column *c) {
     if (c == p->channel)
         return hdf5_column_new(p->file, "/photon_data/detectors", "Array of pixel IDs for each timestamp.",
                                c->type, c->type, p->job->level);
-    return user_column(p, c, key_of(p, c));
+    return user_column(p, p->main, i);
 }
 
 static int open_columns(photon_job *p) {
@@ -119,7 +110,7 @@ static int open_columns(photon_job *p) {
     if (!p->columns)
         return command_fail(p->job->self, "out of memory");
     for (size_t i = 0; i < p->main->n; i++) {
-        hdf5_column *column = main_column(p, &p->main->columns[i]);
+        hdf5_column *column = main_column(p, i);
         if (!column)
             return photon_failed(p);
         p->columns[p->n++] = (out_column){column, i};
@@ -184,7 +175,7 @@ static int take_other(void *ctx, const d7_chunk *chunk) {
 }
 
 static int write_other(photon_job *p, export_set *set, size_t i) {
-    other_column o = {p, user_column(p, &set->columns[i], key_of(p, &set->columns[i]))};
+    other_column o = {p, user_column(p, set, i)};
     if (!o.column)
         return photon_failed(p);
     int code = export_read(p->job, set, i, 1, take_other, &o);

@@ -126,18 +126,20 @@ static char *new_key(void **tree, const export_column *column) {
     return NULL;
 }
 
-static int make_keys(const export_job *job, void **tree, export_names *names) {
-    for (size_t s = 0; s < job->n_sets; s++)
+static int make_keys(export_job *job, void **tree, export_names *names) {
+    for (size_t s = 0; s < job->n_sets; s++) {
+        job->sets[s].first_key = names->n;
         for (size_t i = 0; i < job->sets[s].n; i++) {
             char *key = new_key(tree, &job->sets[s].columns[i]);
             if (!key)
                 return -1;
             names->keys[names->n++] = key;
         }
+    }
     return 0;
 }
 
-int export_names_make(const export_job *job, const char *taken, export_names *ret) {
+int export_names_make(export_job *job, const char *taken, export_names *ret) {
     void *tree = NULL;
     size_t n = 0;
     for (size_t s = 0; s < job->n_sets; s++)

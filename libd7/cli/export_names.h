@@ -14,8 +14,8 @@ typedef struct export_names {
     size_t n;
 } export_names;
 
-/* `taken` is in use already. Returns 0, or -1: out of memory. export_names_free() in any case. */
-int export_names_make(const export_job *job, const char *taken, export_names *ret);
+/* Tells the sets where theirs begin. `taken` is in use already. Returns 0, or -1: out of memory. export_names_free() in any case. */
+int export_names_make(export_job *job, const char *taken, export_names *ret);
 void export_names_free(export_names *names);
 
 /* One JSON object with "file", "attributes" and "datasets", in new memory. Returns 0 or a negative errno; then *ret_text is

@@ -14,15 +14,12 @@ static int out_of_memory(const export_job *job) {
 }
 
 export_set *export_find_set(const export_job *job, d7_group group) {
-    for (size_t i = 0; i < job->n_sets; i++)
-        if (job->sets[i].group == group)
-            return &job->sets[i];
-    return NULL;
+    return job->set_of[group] ? &job->sets[job->set_of[group] - 1] : NULL;
 }
 
 static int add_column(export_job *job, uint32_t dataset_id, const d7_dataset_info *info) {
     d7_group group = d7_group_of(info->name);
-    if (info->items == 0 && d7_reader_group_items(job->reader, group) > 0)
+    if (info->items == 0 && job->group_items[group] > 0)
         group = D7_GROUP_NONE; /* a column that was not in use has no rows to share */
     export_set *set = group == D7_GROUP_NONE ? NULL : export_find_set(job, group);
     if (!set) {
@@ -32,11 +29,14 @@ static int add_column(export_job *job, uint32_t dataset_id, const d7_dataset_inf
         job->sets = sets;
         set = &sets[job->n_sets++];
         *set = (export_set){.group = group};
+        if (group != D7_GROUP_NONE)
+            job->set_of[group] = job->n_sets;
     }
     export_column *columns = realloc(set->columns, (set->n + 1) * sizeof *columns);
     if (!columns)
         return out_of_memory(job);
     set->columns = columns;
+    job->goes_out[dataset_id] = true;
     columns[set->n++] = (export_column){
         .dataset_id = dataset_id, .role = d7_role_of(info->name), .type = info->type, .name = info->name};
     return 0;
@@ -48,10 +48,8 @@ static int add_named(export_job *job, const char *name) {
     if (d7_reader_find_dataset(job->reader, name, &id) != 0 || d7_reader_dataset(job->reader, id, &info) != 0)
         return command_fail(job->self, "%s: there is no dataset %s; d7 info shows which there are", job->path,
                             name);
-    for (size_t i = 0; i < job->n_sets; i++)
-        for (size_t k = 0; k < job->sets[i].n; k++)
-            if (job->sets[i].columns[k].dataset_id == id)
-                return command_fail(job->self, "dataset %s is named twice", name);
+    if (job->goes_out[id])
+        return command_fail(job->self, "dataset %s is named twice", name);
     return add_column(job, id, &info);
 }
 
@@ -131,6 +129,11 @@ static int add_range(export_job *job, export_set *set, uint64_t from, uint64_t t
 }
 
 int export_plan(export_job *job, const char *const *names, size_t n) {
+    job->goes_out = calloc(d7_reader_n_datasets(job->reader) + 1, sizeof *job->goes_out);
+    if (!job->goes_out)
+        return out_of_memory(job);
+    for (d7_group group = D7_GROUP_PHOTONS; group <= D7_GROUP_TAGS; group++)
+        job->group_items[group] = d7_reader_group_items(job->reader, group);
     int code = n ? 0 : add_all(job);
     for (size_t i = 0; i < n && code == 0; i++)
         code = add_named(job, names[i]);
@@ -148,6 +151,7 @@ void export_release(export_job *job) {
         free(job->sets[i].ranges);
     }
     free(job->sets);
+    free(job->goes_out);
 }
 
 uint64_t export_values(const export_job *job) {

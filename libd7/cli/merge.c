@@ -117,8 +117,9 @@ static int move_part(merge_job *job, mover *m, size_t i) {
     int code = merge_open(&job->parts, part, job->datasets, job->n, &in, job->ids);
     if (code != 0)
         return code;
+    set_lengths lengths = input_lengths(&in);
     for (size_t k = 0; k < job->n; k++)
-        job->ranges[k] = cut_range(&in, &cut, job->ids[k]);
+        job->ranges[k] = cut_range(&in, &lengths, &cut, job->ids[k]);
     move_source source = {.in = &in, .ids = job->ids, .ranges = job->ranges, .last = i + 1 == job->parts.n};
     code = mover_move(m, &source);
     free(source.skipped);

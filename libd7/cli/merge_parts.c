@@ -34,13 +34,14 @@ static int match_datasets(const transfer_input *in, const d7_dataset *datasets, 
 
 static void read_lengths(merge_part *part, const transfer_input *in) {
     d7_dataset_info info;
+    set_lengths lengths = input_lengths(in);
     for (uint32_t i = 0; i < in->n_datasets && d7_reader_dataset(in->reader, i, &info) == 0; i++) {
-        uint64_t items = input_items(in, i);
+        uint64_t items = input_items(in, &lengths, i);
         column_set set = in->sets[i];
         part->bytes += items * d7_type_size(info.type);
         if (set == SET_OWN)
             continue;
-        part->rows[set] = set == SET_MS ? items : input_rows(in, set);
+        part->rows[set] = set == SET_MS ? items : lengths.rows[set];
         part->ragged |= in->grouped && set != SET_MS && items && items != part->rows[set];
     }
 }

@@ -95,7 +95,7 @@ static int end_by_time(split_job *job, column_set set, uint64_t time_ps, bool *r
         return code;
     bool past = to >= input_rows(&job->in, set);
     if (set == SET_PHOTONS && job->in.ms != D7_NO_DATASET)
-        past = time_ps / ps_per_ms >= input_items(&job->in, job->in.ms);
+        past = time_ps / ps_per_ms >= input_lengths(&job->in).ms;
     *ret_past &= past;
     job->part.cut.to[set] = past ? UINT64_MAX : to;
     return 0;

@@ -153,13 +153,21 @@ static uint64_t ms_within(const transfer_input *in) {
     return low;
 }
 
-uint64_t input_items(const transfer_input *in, uint32_t dataset_id) {
+set_lengths input_lengths(const transfer_input *in) {
+    set_lengths lengths = {.ms = in->ms == D7_NO_DATASET ? 0 : all_items(in, in->ms)};
+    for (column_set set = SET_PHOTONS; set < N_SETS; set++)
+        lengths.rows[set] = input_rows(in, set);
+    if (in->trimmed && in->ms != D7_NO_DATASET && input_has(in, SET_PHOTONS))
+        lengths.ms = ms_within(in);
+    return lengths;
+}
+
+uint64_t input_items(const transfer_input *in, const set_lengths *lengths, uint32_t dataset_id) {
     column_set set = in->sets[dataset_id];
-    if (in->trimmed && (set == SET_PHOTONS || set == SET_TAGS) && all_items(in, dataset_id))
-        return input_rows(in, set);
-    if (in->trimmed && set == SET_MS && input_has(in, SET_PHOTONS))
-        return ms_within(in);
-    return all_items(in, dataset_id);
+    uint64_t items = all_items(in, dataset_id);
+    if (dataset_id == in->ms)
+        return lengths->ms;
+    return in->trimmed && (set == SET_PHOTONS || set == SET_TAGS) && items ? lengths->rows[set] : items;
 }
 
 int input_ms_bounds(const transfer_input *in, uint64_t row, uint64_t *ret_first, uint64_t *ret_end) {
@@ -215,9 +223,10 @@ transfer_cut cut_of_all(void) {
     return cut;
 }
 
-item_range cut_range(const transfer_input *in, const transfer_cut *cut, uint32_t dataset_id) {
+item_range cut_range(const transfer_input *in, const set_lengths *lengths, const transfer_cut *cut,
+                     uint32_t dataset_id) {
     column_set set = in->sets[dataset_id];
-    uint64_t items = input_items(in, dataset_id);
+    uint64_t items = input_items(in, lengths, dataset_id);
     if (set == SET_OWN && in->grouped)
         return (item_range){0, cut->own ? items : 0};
     if (set == SET_OWN)
@@ -326,13 +335,14 @@ bool cut_records(const transfer_input *in, const transfer_cut *cut, attribute_li
 
 void input_tell_trimmed(const transfer_input *in, const bool *wanted) {
     d7_dataset_info info;
+    set_lengths lengths = input_lengths(in);
     for (uint32_t i = 0; in->trimmed && i < in->n_datasets; i++) {
         bool rows = in->sets[i] == SET_PHOTONS || in->sets[i] == SET_TAGS;
         if (!wanted[i] || !rows || d7_reader_dataset(in->reader, i, &info) != 0 ||
-            info.items == input_items(in, i))
+            info.items == input_items(in, &lengths, i))
             continue;
         command_fail(in->self,
                      "%s: the last %" PRIu64 " items of %s are left out: other columns do not have them",
-                     in->path, info.items - input_items(in, i), info.name);
+                     in->path, info.items - input_items(in, &lengths, i), info.name);
     }
 }

@@ -42,8 +42,16 @@ int input_count(const transfer_input *in);
  * Returns 0, or an exit code after saying why. */
 int input_compare(const transfer_input *in);
 
+/* Lengths of the sets, for the questions that are asked of every dataset; true until pages of unexpected length are met. */
+typedef struct set_lengths {
+    uint64_t rows[N_SETS]; /* as input_rows() */
+    uint64_t ms;           /* milliseconds that count */
+} set_lengths;
+
+set_lengths input_lengths(const transfer_input *in);
+
 /* Items of a dataset that count. */
-uint64_t input_items(const transfer_input *in, uint32_t dataset_id);
+uint64_t input_items(const transfer_input *in, const set_lengths *lengths, uint32_t dataset_id);
 
 /* Says on standard error what columns of a file that is not closed hold more than others, which is left out. */
 void input_tell_trimmed(const transfer_input *in, const bool *wanted);
@@ -73,7 +81,8 @@ typedef struct item_range {
 } item_range;
 
 /* The items of a dataset that a cut has. */
-item_range cut_range(const transfer_input *in, const transfer_cut *cut, uint32_t dataset_id);
+item_range cut_range(const transfer_input *in, const set_lengths *lengths, const transfer_cut *cut,
+                     uint32_t dataset_id);
 
 /* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets] */
 int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut);

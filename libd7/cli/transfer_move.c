@@ -189,6 +189,19 @@ static int put_chunk(rows *s, const d7_chunk *chunk, bool *ret_full) {
     return code;
 }
 
+static bool add_skipped(rows *s, uint64_t next) {
+    move_source *source = s->source;
+    size_t n = source->n_skipped, cap = n == 0 ? 1 : n & (n - 1) ? 0 : 2 * n;
+    skipped_rows *more = cap ? realloc(source->skipped, cap * sizeof *more) : source->skipped;
+    if (!more)
+        return false;
+    source->skipped = more;
+    more[source->n_skipped++] =
+        (skipped_rows){s->ids[0], s->set, s->row, next - s->row, source->rows_skipped[s->set]};
+    source->rows_skipped[s->set] += next - s->row;
+    return true;
+}
+
 /* Rows from here to `next` are left out. */
 static int skip_rows(rows *s, uint64_t next) {
     if (next == s->row)
@@ -196,11 +209,8 @@ static int skip_rows(rows *s, uint64_t next) {
     int code = flush_waiting(s);
     if (code == 0 && s->ms)
         code = ms_until(s->ms, s->row);
-    skipped_rows *more = realloc(s->source->skipped, (s->source->n_skipped + 1) * sizeof *s->source->skipped);
-    if (!more)
+    if (!add_skipped(s, next))
         return no_memory(s->m);
-    s->source->skipped = more;
-    more[s->source->n_skipped++] = (skipped_rows){s->ids[0], s->set, s->row, next - s->row};
     s->row = next;
     if (s->ms)
         ms_jump(s->ms, s->row, s->m->rows[s->set]);

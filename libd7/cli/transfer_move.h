@@ -38,6 +38,7 @@ typedef struct skipped_rows {
     uint32_t dataset_id; /* of the source; one of the columns */
     column_set set;
     uint64_t first, n;
+    uint64_t before; /* rows of the set that were left out before these */
 } skipped_rows;
 
 /* What to move, and what came of it. */
@@ -51,6 +52,7 @@ typedef struct move_source {
     uint64_t end_row;         /* out: where it stopped, for one set of rows */
     skipped_rows *skipped;    /* [n_skipped] out: released by the caller */
     size_t n_skipped;
+    uint64_t rows_skipped[N_SETS]; /* their sum */
 } move_source;
 
 /* Beside exit codes: pages of unexpected length showed that items were numbered wrongly; begin anew with the same reader. */

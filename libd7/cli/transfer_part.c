@@ -31,8 +31,9 @@ int plan_begin(transfer_plan *ret, const transfer_input *in, const bool *wanted)
 
 uint64_t plan_cut(transfer_plan *plan, const transfer_input *in, const transfer_cut *cut) {
     uint64_t bytes = 0;
+    set_lengths lengths = input_lengths(in);
     for (size_t i = 0; i < plan->n; i++) {
-        plan->ranges[i] = cut_range(in, cut, plan->ids[i]);
+        plan->ranges[i] = cut_range(in, &lengths, cut, plan->ids[i]);
         bytes += (plan->ranges[i].to - plan->ranges[i].from) * d7_type_size(plan->datasets[i].type);
     }
     return bytes;
@@ -48,33 +49,65 @@ void plan_free(transfer_plan *plan) {
 
 /* ---- attributes ---- */
 
-/* Rows of a set that were left out before a row, and what that row is in the file. */
-static uint64_t less_skipped(const transfer_part *part, column_set set, uint64_t row) {
-    uint64_t out = row;
+/* A gap record costs about 200 bytes: more than these would make an index of attributes alone. */
+enum { NEW_GAPS_MAX = 65536 };
+
+/* The rows of a set that were left out: they stand together. */
+typedef struct set_skips {
+    const skipped_rows *rows; /* [n] rising */
+    size_t n;
+} set_skips;
+
+typedef struct part_skips {
+    const transfer_part *part;
+    set_skips of[N_SETS];
+} part_skips;
+
+static part_skips sort_skips(const transfer_part *part) {
+    part_skips skips = {.part = part};
     for (size_t i = 0; i < part->n_skipped; i++) {
-        const skipped_rows *s = &part->skipped[i];
-        if (s->set == set && s->first < row)
-            out -= s->n < row - s->first ? s->n : row - s->first;
+        set_skips *of = &skips.of[part->skipped[i].set];
+        if (of->n++ == 0)
+            of->rows = &part->skipped[i];
     }
-    return out;
+    return skips;
 }
 
-/* ctx: a part. Records are cut already: their items count from the beginning of the cut. */
+/* What a row is in the file: less what was left out before it. */
+static uint64_t less_skipped(const set_skips *skips, uint64_t row) {
+    size_t low = 0, high = skips->n;
+    while (low < high) { /* ends with those before `low` beginning before the row */
+        size_t middle = low + (high - low) / 2;
+        if (skips->rows[middle].first < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return row;
+    const skipped_rows *last = &skips->rows[low - 1];
+    return row - last->before - (last->n < row - last->first ? last->n : row - last->first);
+}
+
+/* ctx: of a part. Records are cut already: their items count from the beginning of the cut. */
 static bool map_skipped(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
-    const transfer_part *part = ctx;
+    const part_skips *skips = ctx;
     column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
-    *ret_item = less_skipped(part, set, item + part->cut.from[set]) - part->cut.from[set];
+    uint64_t from = skips->part->cut.from[set];
+    *ret_item = less_skipped(&skips->of[set], item + from) - from;
     return true;
 }
 
 static bool add_gaps(const transfer_part *part, attribute_list *list) {
+    uint64_t number = part->n_skipped ? records_next_gap(list) : 0;
     bool good = true;
-    for (size_t i = 0; i < part->n_skipped && good; i++) {
+    for (size_t i = 0, n = 0; i < part->n_skipped && n < NEW_GAPS_MAX && good; i++) {
         const skipped_rows *s = &part->skipped[i];
-        uint64_t item = less_skipped(part, s->set, s->first) - part->cut.from[s->set];
-        if (s->set != SET_OWN)
-            good = records_add_gap(list, s->set == SET_TAGS ? D7_GROUP_TAGS : D7_GROUP_PHOTONS, item, s->n,
-                                   "damaged pages left out");
+        if (s->set == SET_OWN)
+            continue;
+        good = records_add_gap(list, number++, s->set == SET_TAGS ? D7_GROUP_TAGS : D7_GROUP_PHOTONS,
+                               s->first - s->before - part->cut.from[s->set], s->n, "damaged pages left out");
+        n++;
     }
     return good;
 }
@@ -84,8 +117,9 @@ static int part_attributes(transfer_part *part, attribute_list *list) {
     int code = input_attributes(part->in, list);
     if (code != 0)
         return code;
+    part_skips skips = sort_skips(part);
     d7_group usual = input_has(part->in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS;
-    bool good = cut_records(part->in, &part->cut, list) && records_map(list, usual, map_skipped, part) &&
+    bool good = cut_records(part->in, &part->cut, list) && records_map(list, usual, map_skipped, &skips) &&
                 add_gaps(part, list) && (!part->is_cut || records_begin_cut(list, &part->place));
     return good ? 0 : command_fail(part->self, "out of memory");
 }

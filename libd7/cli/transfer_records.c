@@ -152,9 +152,14 @@ static void numbered_key(const char *prefix, uint64_t number, char *key, size_t 
     snprintf(key, cap, "%s%08" PRIu64, prefix, number);
 }
 
-bool records_add_gap(attribute_list *list, d7_group group, uint64_t item, uint64_t count, const char *cause) {
+uint64_t records_next_gap(const attribute_list *list) {
+    return next_number(list, gap_prefix);
+}
+
+bool records_add_gap(attribute_list *list, uint64_t number, d7_group group, uint64_t item, uint64_t count,
+                     const char *cause) {
     char key[64], value[256];
-    numbered_key(gap_prefix, next_number(list, gap_prefix), key, sizeof key);
+    numbered_key(gap_prefix, number, key, sizeof key);
     snprintf(value, sizeof value,
              "{\"group\": \"%s\", \"item\": %" PRIu64 ", \"count\": %" PRIu64
              ", \"cause\": \"%s\", \"monotonic\": null, \"utc\": null}",

@@ -22,8 +22,12 @@ char *record_with_item(const char *json, uint64_t item);
 /* Gives the records their new items and takes out those that are outside. Returns false when memory runs out. */
 bool records_map(attribute_list *list, d7_group usual, record_map *map, void *ctx);
 
-/* A new gap record with the next free number. Returns false when memory runs out. */
-bool records_add_gap(attribute_list *list, d7_group group, uint64_t item, uint64_t count, const char *cause);
+/* The number that a new gap record may have; those after it are free too. */
+uint64_t records_next_gap(const attribute_list *list);
+
+/* A new gap record. Returns false when memory runs out. */
+bool records_add_gap(attribute_list *list, uint64_t number, d7_group group, uint64_t item, uint64_t count,
+                     const char *cause);
 
 /* Where a cut begins. */
 typedef struct record_place {

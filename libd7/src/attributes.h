@@ -2,15 +2,13 @@
 #ifndef D7_SRC_ATTRIBUTES_H
 #define D7_SRC_ATTRIBUTES_H
 
-#include "alloc.h"
+#include "names.h"
 
 typedef struct d7__attributes {
     const d7_alloc *alloc;
     d7_attribute *items; /* [n] key and value in one piece of memory each, owned */
     size_t n, cap;
-    uint32_t
-        *slots; /* [n_slots] a hash table: 1 + index in items, 0 for a free slot; n_slots is a power of two */
-    size_t n_slots;
+    d7__names keys; /* their places in items */
 } d7__attributes;
 
 void d7__attributes_free(d7__attributes *a);

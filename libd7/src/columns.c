@@ -12,7 +12,7 @@
 
 #define NOWHERE UINT64_MAX
 
-enum { CHUNK_ITEMS_DEFAULT = 1 << 18, ALIGNED_BYTES_MAX = 32 << 20 };
+enum { CHUNK_ITEMS_DEFAULT = 1 << 18, CHUNK_BYTES_DEFAULT = 32 << 20, ALIGNED_BYTES_MAX = 32 << 20 };
 
 typedef struct column {
     uint32_t dataset_id;
@@ -94,7 +94,9 @@ static void choose_rows(d7_columns *c, size_t chunk_items) {
         row_bytes += c->columns[i].size;
         page = c->columns[i].page_items > page ? c->columns[i].page_items : page;
     }
-    c->chunk_items = chunk_items ? chunk_items : CHUNK_ITEMS_DEFAULT;
+    size_t fit = CHUNK_BYTES_DEFAULT / row_bytes;
+    fit = fit < 1 ? 1 : fit > CHUNK_ITEMS_DEFAULT ? CHUNK_ITEMS_DEFAULT : fit;
+    c->chunk_items = chunk_items ? chunk_items : fit;
     c->rows_cap = c->chunk_items;
     c->align = 1;
     size_t pages = c->chunk_items / page + (c->chunk_items % page != 0);

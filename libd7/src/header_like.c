@@ -49,30 +49,20 @@ static void put_bytes(message *m, unsigned field, const void *bytes, size_t n) {
 
 /* ---- datasets ---- */
 
-/* The datasets of the header that was read, one after the other. */
-typedef struct toc_walk {
+/* The header that was read, and the messages of its datasets. */
+typedef struct toc {
     const d7__header *like;
-    d7__cursor at;
-    size_t next; /* the place of the one that comes next */
-} toc_walk;
+    d7__cursor *items; /* [like->n_datasets] */
+} toc;
 
-static void toc_begin(toc_walk *t) {
-    t->at = (d7__cursor){t->like->body.data, t->like->body.data + t->like->body.n};
-    t->next = 0;
-}
-
-/* The message of the dataset at `place`. */
-static bool toc_item(toc_walk *t, size_t place, d7__cursor *ret) {
+static int toc_begin(toc *t, const d7_alloc *a, const d7__header *like) {
+    d7__cursor at = {like->body.data, like->body.data + like->body.n};
     d7__field f;
-    if (place < t->next)
-        toc_begin(t);
-    while (t->at.at < t->at.end && d7__get_field(&t->at, &f)) {
-        if (f.number != TOC || t->next++ < place)
-            continue;
-        *ret = (d7__cursor){f.bytes, f.bytes + f.n_bytes};
-        return true;
-    }
-    return false;
+    *t = (toc){like, d7__new(a, like->n_datasets * sizeof *t->items)};
+    for (size_t n = 0; t->items && n < like->n_datasets && d7__get_field(&at, &f);)
+        if (f.number == TOC)
+            t->items[n++] = (d7__cursor){f.bytes, f.bytes + f.n_bytes};
+    return t->items ? 0 : D7_ERR_NOMEM;
 }
 
 static bool same_dataset(const d7__toc_item *item, const d7_dataset *d) {
@@ -80,15 +70,17 @@ static bool same_dataset(const d7__toc_item *item, const d7_dataset *d) {
            memcmp(item->name, d->name, item->name_bytes) == 0;
 }
 
-/* The place in the header that was read, n_datasets where it has no such dataset. In most copies it comes next. */
-static size_t toc_find(const toc_walk *t, const d7_dataset *d) {
-    size_t n = t->like->n_datasets;
-    for (size_t i = 0; i < n; i++) {
-        size_t place = (t->next + i) % n;
-        if (same_dataset(&t->like->datasets[place], d))
-            return place;
+/* The message of that dataset: of datasets that share their name the first of its type. NULL: there is none. */
+static const d7__cursor *toc_find(const toc *t, const d7_dataset *d) {
+    size_t n = t->like->n_datasets, i = d7__names_find(&t->like->names, d->name, strlen(d->name));
+    bool alone = t->like->names.n == n; /* no two share a name */
+    for (; i < n; i++) {
+        if (same_dataset(&t->like->datasets[i], d))
+            return &t->items[i];
+        if (alone)
+            break;
     }
-    return n;
+    return NULL;
 }
 
 /* A type of 0 may have been left out; written it always is. */
@@ -100,13 +92,12 @@ static bool has_field(d7__cursor c, unsigned number) {
     return false;
 }
 
-static void put_dataset(message *m, toc_walk *t, const d7_dataset *d) {
+static void put_dataset(message *m, const toc *t, const d7_dataset *d) {
     message item = {.alloc = m->alloc};
-    size_t place = toc_find(t, d);
-    d7__cursor old;
-    if (place < t->like->n_datasets && toc_item(t, place, &old)) {
-        put_raw(&item, old.at, (size_t)(old.end - old.at));
-        if (!has_field(old, TYPE))
+    const d7__cursor *old = toc_find(t, d);
+    if (old) {
+        put_raw(&item, old->at, (size_t)(old->end - old->at));
+        if (!has_field(*old, TYPE))
             put_number(&item, TYPE, d->type);
     } else {
         put_bytes(&item, NAME, d->name, strlen(d->name));
@@ -127,10 +118,11 @@ typedef struct wanted {
 } wanted;
 
 static void put_datasets(message *m, const d7__header *like, const wanted *w) {
-    toc_walk t = {.like = like};
-    toc_begin(&t);
+    toc t;
+    m->failed |= toc_begin(&t, m->alloc, like) != 0;
     for (size_t i = 0; i < w->n && !m->failed; i++)
         put_dataset(m, &t, &w->datasets[i]);
+    d7__release(m->alloc, t.items);
 }
 
 static void put_body(message *m, const d7__header *like, const wanted *w) {

@@ -108,6 +108,7 @@ void d7__header_free(const d7_alloc *a, d7__header *h) {
         d7__release(a, h->datasets[i].shape);
     }
     d7__release(a, h->datasets);
+    d7__names_free(a, &h->names);
     d7__release(a, h->body.data);
     *h = (d7__header){0};
 }
@@ -149,6 +150,16 @@ static int header_copy_dataset(const d7_alloc *a, const Seven__DatasetInfo *m, d
     return 0;
 }
 
+static int header_add_name(const d7_alloc *a, d7__header *h, size_t i) {
+    const d7__toc_item *item = &h->datasets[i];
+    if (d7__names_find(&h->names, item->name, item->name_bytes) != SIZE_MAX)
+        return 0;
+    if (d7__names_reserve(a, &h->names) != 0)
+        return D7_ERR_NOMEM;
+    d7__names_add(&h->names, item->name, item->name_bytes, (uint32_t)i);
+    return 0;
+}
+
 static int header_copy(const d7_alloc *a, const Seven__Header *m, d7__cursor body, d7__header *h) {
     size_t bytes = (size_t)(body.end - body.at);
     if (d7__buffer_reserve(a, &h->body, bytes) != 0)
@@ -165,7 +176,7 @@ static int header_copy(const d7_alloc *a, const Seven__Header *m, d7__cursor bod
         return D7_ERR_NOMEM;
     h->n_datasets = m->n_toc;
     for (size_t i = 0; i < m->n_toc; i++)
-        if (header_copy_dataset(a, m->toc[i], &h->datasets[i]) != 0)
+        if (header_copy_dataset(a, m->toc[i], &h->datasets[i]) != 0 || header_add_name(a, h, i) != 0)
             return D7_ERR_NOMEM;
     return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef D7_SRC_MESSAGES_H
 #define D7_SRC_MESSAGES_H
 
-#include "alloc.h"
+#include "names.h"
 #include "wire.h"
 
 /* A dataset as the header lists it. */
@@ -20,6 +20,7 @@ typedef struct d7__header {
     uint32_t bytes_per_page;
     size_t n_datasets;
     d7__toc_item *datasets;
+    d7__names names; /* the first dataset of each name */
     d7__buffer body; /* the message as it was read, for headers that are to be like it */
 } d7__header;
 

@@ -395,15 +395,11 @@ size_t d7_reader_n_datasets(const d7_reader *r) {
 }
 
 int d7_reader_find_dataset(const d7_reader *r, const char *name, uint32_t *ret_dataset_id) {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < r->header.n_datasets; i++) {
-        const d7__toc_item *item = &r->header.datasets[i];
-        if (item->name_bytes == length && memcmp(item->name, name, length) == 0) {
-            *ret_dataset_id = (uint32_t)i;
-            return 0;
-        }
-    }
-    return D7_ERR_NOTFOUND;
+    size_t place = d7__names_find(&r->header.names, name, strlen(name));
+    if (place == SIZE_MAX)
+        return D7_ERR_NOTFOUND;
+    *ret_dataset_id = (uint32_t)place;
+    return 0;
 }
 
 /* Those of the tail are newer, and those that the file does not have come last. */

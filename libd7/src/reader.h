@@ -219,10 +219,12 @@ typedef struct d7__want {
     size_t n;
     uint8_t *out;
     size_t next_page, end_page; /* those still to be read, set while reading */
+    uint64_t next_offset;       /* of the first of them, likewise; UINT64_MAX: none */
 } d7__want;
 
-/* Reads several ranges together. Items of damaged pages are left as they are in `out`, and those pages are damaged in the
- * map then; the damage that comes first in the file is the result. When a page of unexpected length is met, all pages are counted, and
+/* Reads several ranges together, at least one; their order changes. Items of damaged pages are left as they are in
+ * `out`, and those pages are damaged in the map then; the damage that comes first in the file is the result. When a page
+ * of unexpected length is met, all pages are counted, and
  * *ret_recounted becomes true: the map has changed, ask again. Returns as d7_reader_read(). */
 int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_recounted, d7_error *err);
 

@@ -52,6 +52,11 @@ static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
 
 /* ---- planning ---- */
 
+/* Where the next page is; UINT64_MAX: there are no more. */
+static uint64_t want_offset(const d7__reader_dataset *d, const d7__want *w) {
+    return w->next_page == w->end_page ? UINT64_MAX : d->offsets[w->next_page];
+}
+
 /* Which pages a range takes. */
 static int begin_want(d7_reader *r, d7__want *w, d7_error *err) {
     const d7__reader_dataset *d = &r->datasets[w->dataset_id];
@@ -66,27 +71,24 @@ static int begin_want(d7_reader *r, d7__want *w, d7_error *err) {
         w->next_page = d7__page_of_item(d, w->from);
         w->end_page = d7__page_of_item(d, w->from + in_pages - 1) + 1;
     }
+    w->next_offset = want_offset(d, w);
     if (in_pages < w->n)
         d7__tail_values(r, w->dataset_id, w->from + in_pages - paged, w->n - in_pages,
                         w->out + in_pages * d7_type_size(r->header.datasets[w->dataset_id].type));
     return 0;
 }
 
-/* The range whose next page comes first in the file; NULL: there are no more. */
-static d7__want *next_want(const d7_reader *r, d7__want *wants, size_t n) {
-    d7__want *best = NULL;
-    uint64_t best_offset = UINT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        d7__want *w = &wants[i];
-        if (w->next_page == w->end_page)
-            continue;
-        uint64_t offset = r->datasets[w->dataset_id].offsets[w->next_page];
-        if (!best || offset < best_offset) {
-            best = w;
-            best_offset = offset;
-        }
+/* The ranges are a heap: the one whose next page comes first in the file is wants[0]. Restores that below i. */
+static void sift(d7__want *wants, size_t n, size_t i) {
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && wants[child + 1].next_offset < wants[child].next_offset)
+            child++;
+        if (wants[i].next_offset <= wants[child].next_offset)
+            return;
+        d7__want w = wants[i];
+        wants[i] = wants[child];
+        wants[child] = w;
     }
-    return best;
 }
 
 static d7__page_task next_task(const d7_reader *r, d7__want *w) {
@@ -101,6 +103,7 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
                        .from = w->from > first ? w->from : first,
                        .end = end < first + n ? end : first + n};
     t.out = w->out + (size_t)(t.from - w->from) * d7_type_size(r->header.datasets[w->dataset_id].type);
+    w->next_offset = want_offset(d, w);
     return t;
 }
 
@@ -131,13 +134,15 @@ int d7__reader_read_wants(d7_reader *r, d7__want *wants, size_t n, bool *ret_rec
     int damage = 0, rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = begin_want(r, &wants[i], err);
+    for (size_t i = n / 2; i-- > 0 && rc == 0;)
+        sift(wants, n, i);
     d7__page_task *tasks = rc == 0 ? d7__lanes_tasks(r) : NULL;
     if (rc != 0 || !tasks)
         return rc != 0 ? rc : d7__reader_no_memory(r, err);
     while (rc == 0) {
         size_t n_tasks = 0;
-        for (d7__want *w; n_tasks < D7__TASKS_MAX && (w = next_want(r, wants, n)) != NULL;)
-            tasks[n_tasks++] = next_task(r, w);
+        for (; n_tasks < D7__TASKS_MAX && wants[0].next_offset != UINT64_MAX; sift(wants, n, 0))
+            tasks[n_tasks++] = next_task(r, &wants[0]);
         if (n_tasks == 0)
             return damage;
         rc = d7__lanes_decode(r, n_tasks, err);

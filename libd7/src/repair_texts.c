@@ -151,10 +151,8 @@ static bool is_record(const d7_attribute *a, const char *prefix, uint32_t *ret_n
 static const d7__taken *taken_meant(const d7__repair_plan *p, const d7_attribute *a) {
     span text;
     if (find_string(a, "dataset", &text)) {
-        for (size_t i = 0; i < p->r->header.n_datasets; i++)
-            if (is_text(text, p->r->header.datasets[i].name))
-                return &p->takens[p->columns[i].taken];
-        return NULL;
+        size_t i = d7__names_find(&p->r->header.names, text.at, (size_t)(text.end - text.at));
+        return i == SIZE_MAX ? NULL : &p->takens[p->columns[i].taken];
     }
     if (find_string(a, "group", &text))
         return &p->takens[is_text(text, "tags") ? D7__TAKEN_TAGS : D7__TAKEN_PHOTONS];

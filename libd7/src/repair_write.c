@@ -1,5 +1,6 @@
 /* The repaired file: pages in the order of the old one, as they are wherever nothing of them is taken out and none before
  * them was cut; else their values. Then what only the tail holds. */
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -183,23 +184,32 @@ static int write_attributes(writing *x, d7_error *err) {
     return rc == 0 ? d7_writer_put_attributes(x->w, err) : rc;
 }
 
+/* A name that is missing or taken gets a '_', and where that is taken too its dataset's number, or the next. */
+static char *new_name(const d7_alloc *a, const d7__names *taken, const d7__toc_item *item, size_t number,
+                      size_t *ret_bytes) {
+    size_t bytes;
+    char *name = d7__repair_text(a, item->name, strlen(item->name), &bytes);
+    char *longer = name ? a->resize(a->ctx, name, bytes + 24) : NULL;
+    if (!longer) {
+        d7__release(a, name);
+        return NULL;
+    }
+    *ret_bytes = bytes;
+    if (bytes == 0 || d7__names_find(taken, longer, bytes) != SIZE_MAX)
+        *ret_bytes = bytes + (size_t)snprintf(longer + bytes, 24, "_");
+    for (; d7__names_find(taken, longer, *ret_bytes) != SIZE_MAX; number++)
+        *ret_bytes = bytes + (size_t)snprintf(longer + bytes, 24, "_%zu", number);
+    return longer;
+}
+
 /* Names that a writer takes: those that are missing, twice there or no UTF-8 are changed. */
 static int name_datasets(const d7_reader *r, d7__attributes *names, d7_dataset *datasets) {
     for (size_t i = 0; i < r->header.n_datasets; i++) {
         const d7__toc_item *item = &r->header.datasets[i];
-        size_t bytes;
-        char *name = d7__repair_text(&r->alloc, item->name, strlen(item->name), &bytes);
-        int rc = name ? 0 : D7_ERR_NOMEM;
-        while (rc == 0 && (bytes == 0 || d7__attributes_find(names, name, bytes) != SIZE_MAX)) {
-            char *longer = r->alloc.resize(r->alloc.ctx, name, bytes + 2);
-            rc = longer ? 0 : D7_ERR_NOMEM;
-            name = longer ? longer : name;
-            if (longer)
-                memcpy(name + bytes++, "_", 2);
-        }
-        d7_attribute a = {.key = name, .value = "", .key_bytes = bytes};
-        if (rc == 0)
-            rc = d7__attributes_set(names, &a, NULL);
+        d7_attribute a = {.value = ""};
+        char *name = new_name(&r->alloc, &names->keys, item, i, &a.key_bytes);
+        a.key = name;
+        int rc = name ? d7__attributes_set(names, &a, NULL) : D7_ERR_NOMEM;
         d7__release(&r->alloc, name);
         if (rc != 0)
             return rc;

@@ -22,23 +22,13 @@ void d7__verify_report(d7__verifier *v, d7_problem_code code, uint64_t offset, u
 
 /* ---- the header ---- */
 
-/* The table that attributes use finds names that are there twice. */
-static int check_names(d7__verifier *v, d7_error *err) {
+static void check_names(d7__verifier *v) {
     const d7__header *h = &v->r->header;
-    d7__attributes seen = {.alloc = &v->r->alloc};
-    int rc = 0;
-    for (size_t i = 0; i < h->n_datasets && rc == 0; i++) {
-        const d7__toc_item *item = &h->datasets[i];
-        d7_attribute name = {.key = item->name, .key_bytes = item->name_bytes, .value = ""};
-        if (d7__attributes_find(&seen, name.key, name.key_bytes) != SIZE_MAX)
+    for (size_t i = 0; i < h->n_datasets; i++)
+        if (d7__names_find(&h->names, h->datasets[i].name, h->datasets[i].name_bytes) != i)
             d7__verify_report(
                 v, D7_PROBLEM_SAME_NAME, 0, (uint32_t)i,
                 "another dataset has the same name: readers that go by names find only the first");
-        else
-            rc = d7__attributes_set(&seen, &name, NULL);
-    }
-    d7__attributes_free(&seen);
-    return rc != 0 ? d7__reader_no_memory(v->r, err) : 0;
 }
 
 static void check_narrow_readers(d7__verifier *v) {
@@ -235,9 +225,8 @@ static int verify(d7__verifier *v, d7_progress_fn *progress, void *progress_ctx,
         return d7__reader_no_memory(v->r, err);
     d7__verify_learn_columns(v);
     check_narrow_readers(v);
-    int rc = check_names(v, err);
-    if (rc == 0)
-        rc = d7__verify_sums_begin(v, err);
+    check_names(v);
+    int rc = d7__verify_sums_begin(v, err);
     if (rc == 0)
         rc = scan(v, progress, progress_ctx, err);
     return rc != 0 ? rc : check_end(v, err);

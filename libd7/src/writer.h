@@ -24,8 +24,8 @@ typedef struct d7__writer_dataset {
     d7_type type;
     size_t items_per_page;
     uint8_t
-        *pending; /* [n_pending] of items_per_page items that wait for their page; NULL before the first */
-    size_t n_pending;
+        *pending; /* [n_pending] items that wait for their page, of the cap_pending that there is room for */
+    size_t n_pending, cap_pending;
     uint64_t paged_items;
     bool ended; /* takes no more: by call, or a short page was the last */
 } d7__writer_dataset;

@@ -42,19 +42,20 @@ static int create_check_datasets(const char *path, const d7_dataset *datasets, s
     return 0;
 }
 
-/* Names are unique: found by the table that attributes use. */
-static int create_check_names(d7_writer *w, const d7_dataset *datasets, d7_error *err) {
-    d7__attributes seen = {.alloc = &w->alloc};
+static int create_check_names(const d7_writer *w, const d7_dataset *datasets, d7_error *err) {
+    d7__names seen = {0};
     int rc = 0;
     for (size_t i = 0; i < w->n_datasets && rc == 0; i++) {
-        d7_attribute name = {.key = datasets[i].name, .key_bytes = strlen(datasets[i].name), .value = ""};
-        if (d7__attributes_find(&seen, name.key, name.key_bytes) != SIZE_MAX)
+        const char *name = datasets[i].name;
+        if (d7__names_find(&seen, name, strlen(name)) != SIZE_MAX)
             rc = d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: two datasets are called %.100s", w->path,
-                          name.key);
-        else if (d7__attributes_set(&seen, &name, NULL) != 0)
+                          name);
+        else if (d7__names_reserve(&w->alloc, &seen) != 0)
             rc = d7__writer_no_memory(w, err);
+        else
+            d7__names_add(&seen, name, strlen(name), (uint32_t)i);
     }
-    d7__attributes_free(&seen);
+    d7__names_free(&w->alloc, &seen);
     return rc;
 }
 

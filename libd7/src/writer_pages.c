@@ -195,14 +195,25 @@ static int drain_if_large(d7_writer *w, d7_error *err) {
     return d7__out_pending(&w->out) >= w->buffer_bytes ? d7__writer_drain(w, err) : 0;
 }
 
+/* Datasets with few values take little memory: there may be tens of thousands. */
+static int reserve_values(const d7_writer *w, d7__writer_dataset *d, size_t n) {
+    if (n <= d->cap_pending)
+        return 0;
+    size_t cap = n > 2 * d->cap_pending ? n : 2 * d->cap_pending;
+    cap = cap < d->items_per_page ? cap : d->items_per_page;
+    uint8_t *pending = w->alloc.resize(w->alloc.ctx, d->pending, cap * d7_type_size(d->type));
+    if (!pending)
+        return D7_ERR_NOMEM;
+    d->pending = pending;
+    d->cap_pending = cap;
+    return 0;
+}
+
 /* Moves values to where they wait for their page. */
 static int keep_values(d7_writer *w, d7__writer_dataset *d, const uint8_t *values, size_t n) {
     size_t size = d7_type_size(d->type);
-    if (!d->pending) {
-        d->pending = w->alloc.resize(w->alloc.ctx, NULL, d->items_per_page * size);
-        if (!d->pending)
-            return D7_ERR_NOMEM;
-    }
+    if (reserve_values(w, d, d->n_pending + n) != 0)
+        return D7_ERR_NOMEM;
     memcpy(d->pending + d->n_pending * size, values, n * size);
     d->n_pending += n;
     return 0;

@@ -163,6 +163,7 @@ static int take_partial(d7_writer *w, size_t i, const d7_tail_slot *slot) {
     d->pending = w->alloc.resize(w->alloc.ctx, NULL, d->items_per_page * d7_type_size(d->type));
     if (!d->pending)
         return D7_ERR_NOMEM;
+    d->cap_pending = d->items_per_page;
     d->n_pending = from.n_partial;
     return d7_tail_slot_values(slot, i, 0, from.n_partial, d->pending);
 }

@@ -621,7 +621,7 @@ typedef struct d7_columns_options {
     uint64_t
         to; /* one past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by
                            refreshing the reader */
-    size_t chunk_items; /* the most rows that one d7_columns_next() gives; default 0: 262144 */
+    size_t chunk_items; /* the most rows of one d7_columns_next(); default 0: 262144, at most 32 MiB */
     bool skip_damaged;  /* leave out rows that a damaged page of some column held; default: an error */
 } d7_columns_options;
 

@@ -244,6 +244,62 @@ def damaged_files(folder):
     same(Model.read(out), got, "left as it was")
 
 
+def several_damaged_pages(folder):
+    """What is left out before a record or a gap moves it, and only that."""
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons")
+    photons = hazelnut()
+    n = 70000
+    records = {"photond.marker.%08d" % i: '{"item": %d}' % item for i, item in enumerate([0, 9000, 16384, 20000, 40000, 65000])}
+    model = Model([("/photons/x", U16, photons["x"][:n]), ("/photons/y", U16, photons["y"][:n])], records)
+    model.write(path, random.Random(5))
+    pages = d7ref.File(content(path)).pages
+    with open(path, "r+b") as f:
+        for dataset, page in ((1, 1), (0, 3), (1, 6)):
+            f.seek([p[0] for p in pages if p[1] == dataset][page] + 40)
+            f.write(b"\xff" * 12)
+    d7("copy", path, out, "--skip-damaged", code=1)
+    clean(out)
+    got = Model.read(out)
+    assert got.column("/photons/x") == photons["x"][:8192] + photons["x"][16384:24576] + photons["x"][32768:49152] + photons["x"][57344:n]
+    items = [json.loads(v)["item"] for k, v in got.attributes.items() if k.startswith("photond.marker.")]
+    assert items == [0, 8192, 8192, 20000 - 8192, 40000 - 16384, 65000 - 24576], items
+    gaps = [json.loads(v) for k, v in got.attributes.items() if k.startswith("photond.gap.")]
+    assert [(g["item"], g["count"]) for g in gaps] == [(8192, 8192), (16384, 8192), (32768, 8192)], gaps
+    d7("copy", path, out, "--skip-damaged", "--overwrite", "--from", "10000", code=1)
+    got = Model.read(out)
+    assert got.column("/photons/x") == photons["x"][16384:24576] + photons["x"][32768:49152] + photons["x"][57344:n]
+    items = [json.loads(v)["item"] for k, v in got.attributes.items() if k.startswith("photond.marker.")]
+    assert items == [0, 20000 - 16384, 40000 - 24576, 65000 - 32768], items
+
+
+def many_datasets(folder):
+    """As many as a file can have, and in another order in the next part; many columns of several pages."""
+    path, back, out = (os.path.join(folder, n + ".photons") for n in ("in", "back", "out"))
+    names = ["/d/%05d" % i for i in range(65536)]
+    model = Model([(n, U16, [i] * (i % 997 == 0)) for i, n in enumerate(names)], {})
+    model.write(path, random.Random(6))
+    d7("merge", out, path)
+    assert content(out) == content(path)
+    Model(model.datasets[::-1], {}).write(back, random.Random(6))
+    d7("merge", out, path, back, "--overwrite")
+    d7("copy", path, back, "--overwrite", "--dataset", "/d/65533")
+    assert Model.read(back).datasets == model.datasets[65533:65534]
+    same(Model.read(out), Model([(n, t, v * 2) for n, t, v in model.datasets], {}), "merged")
+    npz = os.path.join(folder, "out.npz")
+    d7("export", path, "-o", npz)
+    os.unlink(npz)
+
+    rng = random.Random(7)
+    columns = [("/photons/c%03d" % i, U16, [rng.randrange(4096) for _ in range(50)]) for i in range(300)]
+    wide = Model(columns, {}, bytes_per_page=16 + 2 * (rng.randrange(8)))
+    wide.write(path, rng)
+    Model(columns[::-1], {}).write(back, rng)
+    d7("merge", out, path, back, "--overwrite")
+    same(Model.read(out), Model([(n, t, v * 2) for n, t, v in columns], {}, wide.bytes_per_page), "wide")
+    d7("copy", path, out, "--overwrite", "--from", "11", "--to", "33")
+    assert [v for _, _, v in Model.read(out).datasets] == [v[11:33] for _, _, v in columns]
+
+
 def damaged_milliseconds(folder):
     path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons")
     model = Model([("/photons/x", U16, [1] * 30000), ("/photons/ms", U64, list(range(9000)))], {})
@@ -699,8 +755,9 @@ def held_files_are_not_replaced(folder):
 
 
 TESTS = [whole_files_are_the_same_bytes, ranges_of_items, a_photon_stays_in_its_millisecond, ranges_of_time, both_groups,
-         selections, files_without_groups, open_files_become_closed, damaged_files, damaged_milliseconds, changed_pages, unknown_fields_stay,
-         files_of_others, merged_parts_are_the_file, parts_can_be_split_again, parts_that_do_not_fit, interrupted_splits_are_noticed, recorders_parts,
+         selections, files_without_groups, open_files_become_closed, damaged_files, several_damaged_pages, damaged_milliseconds,
+         changed_pages, unknown_fields_stay, many_datasets, files_of_others, merged_parts_are_the_file, parts_can_be_split_again,
+         parts_that_do_not_fit, interrupted_splits_are_noticed, recorders_parts,
          names_and_sizes, full_disks, interrupts_and_memory, held_files_are_not_replaced]
 
 

@@ -102,6 +102,58 @@ static void hostile_header_is_bounded(void **state) {
     free(body);
 }
 
+static size_t find(const d7__names *names, const char *text) {
+    return d7__names_find(names, text, strlen(text));
+}
+
+static void names_are_found_among_as_many_as_there_may_be(void **state) {
+    (void)state;
+    enum { N = D7_DATASETS_MAX };
+    static char texts[N][16];
+    d7_alloc a = memory();
+    d7__names names = {0};
+    assert_true(find(&names, "") == SIZE_MAX);
+    for (size_t i = 0; i < N; i++) {
+        snprintf(texts[i], sizeof texts[i], "/d/%05zu", i);
+        assert_int_equal(d7__names_reserve(&a, &names), 0);
+        d7__names_add(&names, texts[i], strlen(texts[i]), (uint32_t)i);
+    }
+    size_t run = 0, longest = 0;
+    for (size_t i = 0; i < names.n_slots; i++) {
+        run = names.slots[i].text ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    assert_true(longest < 200); /* a look-up compares few names, not all */
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(find(&names, texts[i]), i);
+    assert_true(find(&names, "/d/0000") == SIZE_MAX && find(&names, "/d/65536") == SIZE_MAX);
+    assert_true(d7__names_find(&names, "/d/00001\0", 9) == SIZE_MAX);
+    d7__names_free(&a, &names);
+}
+
+static void the_first_of_a_name_is_found(void **state) {
+    (void)state;
+    static uint8_t packed[4096];
+    Seven__DatasetInfo info[3] = {SEVEN__DATASET_INFO__INIT, SEVEN__DATASET_INFO__INIT,
+                                  SEVEN__DATASET_INFO__INIT};
+    Seven__DatasetInfo *toc[3] = {&info[0], &info[1], &info[2]};
+    Seven__Header m = SEVEN__HEADER__INIT;
+    m.has_signature = true;
+    m.signature = binary("D7 Photons Data");
+    m.n_toc = 3;
+    m.toc = toc;
+    info[1].has_name = info[2].has_name = true;
+    info[1].name = info[2].name = binary("/twice");
+    d7_alloc a = memory();
+    d7__header h;
+    d7_error err;
+    size_t n = seven__header__pack(&m, packed);
+    assert_int_equal(d7__header_unpack(&a, "f", (d7__cursor){packed, packed + n}, &h, &err), 0);
+    assert_int_equal(find(&h.names, "/twice"), 1);
+    assert_int_equal(find(&h.names, ""), 0);
+    d7__header_free(&a, &h);
+}
+
 static void epilogue_is_protobufs(void **state) {
     (void)state;
     uint8_t packed[D7__EPILOGUE_MAX];
@@ -384,11 +436,18 @@ static void endless_entry_is_bounded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header_is_read_as_written),    cmocka_unit_test(absurd_headers_are_refused),
-        cmocka_unit_test(hostile_header_is_bounded),    cmocka_unit_test(epilogue_is_protobufs),
-        cmocka_unit_test(index_is_protobufs),           cmocka_unit_test(long_index_is_split),
-        cmocka_unit_test(lenient_index_is_read),        cmocka_unit_test(entries_fit_anywhere),
-        cmocka_unit_test(spare_bytes_are_as_specified), cmocka_unit_test(broken_frames_are_found),
+        cmocka_unit_test(header_is_read_as_written),
+        cmocka_unit_test(absurd_headers_are_refused),
+        cmocka_unit_test(hostile_header_is_bounded),
+        cmocka_unit_test(names_are_found_among_as_many_as_there_may_be),
+        cmocka_unit_test(the_first_of_a_name_is_found),
+        cmocka_unit_test(epilogue_is_protobufs),
+        cmocka_unit_test(index_is_protobufs),
+        cmocka_unit_test(long_index_is_split),
+        cmocka_unit_test(lenient_index_is_read),
+        cmocka_unit_test(entries_fit_anywhere),
+        cmocka_unit_test(spare_bytes_are_as_specified),
+        cmocka_unit_test(broken_frames_are_found),
         cmocka_unit_test(endless_entry_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,7 +257,8 @@ static bool changed_stops(const transfer_input *in, const d7_problem *p, const b
                           const transfer_cut *cut) {
     if (p->dataset_id >= in->n_datasets)
         return true;
-    item_range range = cut_range(in, cut, p->dataset_id);
+    set_lengths lengths = input_lengths(in);
+    item_range range = cut_range(in, &lengths, cut, p->dataset_id);
     bool ms = p->dataset_id == in->ms;
     return wanted[p->dataset_id] && p->first_item < range.to + ms &&
            p->first_item + p->n_items > range.from && (ms || !in->skip_damaged);
@@ -312,15 +313,15 @@ int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut
 /* ---- records of a cut ---- */
 
 typedef struct cut_map {
-    const transfer_input *in;
     const transfer_cut *cut;
+    set_lengths lengths;
 } cut_map;
 
 /* A record before an item goes with it; one at the end of the file with the end. */
 static bool map_record(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
     const cut_map *map = ctx;
     column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
-    uint64_t from = map->cut->from[set], to = map->cut->to[set], end = input_rows(map->in, set);
+    uint64_t from = map->cut->from[set], to = map->cut->to[set], end = map->lengths.rows[set];
     bool last = to >= end;
     if (item < from || (item >= to && !last))
         return false;
@@ -329,7 +330,7 @@ static bool map_record(void *ctx, d7_group group, uint64_t item, uint64_t *ret_i
 }
 
 bool cut_records(const transfer_input *in, const transfer_cut *cut, attribute_list *list) {
-    cut_map map = {in, cut};
+    cut_map map = {cut, input_lengths(in)};
     return records_map(list, input_has(in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS, map_record, &map);
 }
 

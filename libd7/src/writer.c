@@ -21,6 +21,7 @@ int d7__writer_no_memory(const d7_writer *w, d7_error *err) {
 int d7__writer_fail(d7_writer *w, const d7_error *failure, d7_error *err) {
     w->stage = D7__WRITER_FAILED;
     w->failure = *failure;
+    atomic_store_explicit(&w->failed, true, memory_order_release);
     if (err)
         *err = *failure;
     return failure->code;
@@ -33,6 +34,12 @@ static int sync_failed(const d7_writer *w, int os_errno, d7_error *err) {
                     w->path);
 }
 
+static int first_failure(const d7_writer *w, d7_error *err) {
+    if (err)
+        *err = w->failure;
+    return w->failure.code;
+}
+
 int d7__writer_check_failed(d7_writer *w, d7_error *err) {
     int sync_errno = atomic_load_explicit(&w->sync_errno, memory_order_relaxed);
     if (w->stage != D7__WRITER_FAILED && sync_errno) {
@@ -42,9 +49,7 @@ int d7__writer_check_failed(d7_writer *w, d7_error *err) {
     }
     if (w->stage != D7__WRITER_FAILED)
         return 0;
-    if (err)
-        *err = w->failure;
-    return w->failure.code;
+    return first_failure(w, err);
 }
 
 int d7__writer_check_open(d7_writer *w, d7_error *err) {
@@ -78,6 +83,9 @@ static int rename_sums(d7_writer *w, d7_error *err) {
 }
 
 int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err) {
+    int rc = d7__writer_check_failed(w, err);
+    if (rc != 0)
+        return rc;
     if (!path || !*path)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: a path is needed", w->path);
     size_t bytes = strlen(path) + 1;
@@ -152,6 +160,8 @@ int d7_writer_flush(d7_writer *w, d7_error *err) {
 }
 
 int d7_writer_sync_data(d7_writer *w, d7_error *err) {
+    if (atomic_load_explicit(&w->failed, memory_order_acquire))
+        return first_failure(w, err);
     int sync_errno = atomic_load_explicit(&w->sync_errno, memory_order_relaxed);
     if (sync_errno)
         return sync_failed(w, sync_errno, err);

@@ -42,7 +42,8 @@ struct d7_writer {
     unsigned warnings;
 
     d7__writer_stage stage;
-    d7_error failure;      /* in FAILED: the first error */
+    d7_error failure;   /* in FAILED: the first error */
+    atomic_bool failed; /* so, for d7_writer_sync_data(), which may be on another thread; `failure` is set */
     atomic_int sync_errno; /* set by d7_writer_sync_data(), maybe on another thread; 0: none failed */
 
     size_t n_datasets;

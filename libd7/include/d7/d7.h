@@ -309,9 +309,9 @@ D7_API unsigned d7_writer_warnings(const d7_writer *w);
  *  Returns  false when they do not, or none were asked for; ret_failure is untouched then */
 D7_API bool d7_writer_checksum_failure(const d7_writer *w, d7_error *ret_failure);
 
-/** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name it by this path from now on. For files that are made under
- * another name than they get.
- *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM
+/** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name it
+ * by this path from now on. For files that are made under another name than they get.
+ *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM; the first error again when the writer has failed
  *  Thread   as all of the writer, and not beside d7_writer_sync_data()
  */
 D7_API D7_MUST_USE int d7_writer_renamed(d7_writer *w, const char *path, d7_error *err);
@@ -372,8 +372,8 @@ D7_API D7_MUST_USE int d7_writer_flush(d7_writer *w, d7_error *err);
 /** Waits until what was handed to the operating system before this call is on the disk (fdatasync).
  *  Thread   any: may run on another thread while the writer's thread makes any other call but
  *           d7_writer_close() and d7_writer_free(). One at a time
- *  Returns  0; D7_ERR_IO: final, the writer has failed and nothing since the last successful sync counts as
- *           stored; D7_ERR_STATE: the file is closed
+ *  Returns  0; D7_ERR_IO: final, the writer has failed (here, or in a call before: then nothing is synced) and
+ *           nothing since the last successful sync counts as stored; D7_ERR_STATE: the file is closed
  */
 D7_API D7_MUST_USE int d7_writer_sync_data(d7_writer *w, d7_error *err);
 

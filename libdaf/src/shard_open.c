@@ -237,7 +237,7 @@ void daf__shard_close(daf__shard *s) {
 /* ---- checking */
 
 static int compare_with_index(daf__shard *s, const daf__buf *index, uint64_t k, daf_error *err) {
-    daf__place p;
+    daf__place p = {.by_index = false};
     uint8_t local[DAF__ZIP_LOCAL_BYTES];
     int rc = daf__shard_place(s, &p, k, s->grid.n_chunks - k, err);
     if (rc == 0 && !p.by_index)

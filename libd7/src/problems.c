@@ -37,14 +37,58 @@ const char *d7_problem_text(d7_problem_code code) {
     }
 }
 
+/* ---- those kept, found by what they say ---- */
+
+enum { PLACES = 2048 }; /* a power of two, twice D7__PROBLEMS_KEPT or more */
+
+static bool same_problem(const d7_problem *a, const d7_problem *b) {
+    return a->code == b->code && a->offset == b->offset && a->dataset_id == b->dataset_id;
+}
+
+/* The slot of that problem, or the free one where it would go. */
+static uint16_t *find_place(const d7__problems *p, const d7_problem *problem) {
+    uint64_t h = (problem->offset * 64 + problem->code) * 0x9E3779B97F4A7C15u + problem->dataset_id;
+    h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9u;
+    for (size_t i = (size_t)(h >> 32);; i++) {
+        uint16_t *place = &p->places[i % PLACES];
+        if (*place == 0 || same_problem(&p->items[*place - 1], problem))
+            return place;
+    }
+}
+
+static bool is_kept(const d7__problems *p, const d7_problem *problem) {
+    return p->n && *find_place(p, problem) != 0;
+}
+
+static void empty_places(const d7__problems *p) {
+    if (p->places)
+        memset(p->places, 0, PLACES * sizeof *p->places);
+}
+
+static void keep(d7__problems *p, const d7_problem *problem) {
+    if (!p->places)
+        p->places = d7__new(p->alloc, PLACES * sizeof *p->places);
+    if (!p->places || d7__grow(p->alloc, &p->items, &p->cap, p->n + 1, sizeof *p->items) != 0)
+        return;
+    uint16_t *place = find_place(p, problem);
+    p->items[p->n++] = *problem;
+    *place = (uint16_t)p->n;
+}
+
+/* ---- the list ---- */
+
 void d7__problems_free(d7__problems *p) {
-    if (p->alloc)
+    if (p->alloc) {
         d7__release(p->alloc, p->items);
+        d7__release(p->alloc, p->places);
+    }
     p->items = NULL;
+    p->places = NULL;
     p->n = p->cap = 0;
 }
 
 void d7__problems_clear(d7__problems *p) {
+    empty_places(p);
     p->n = 0;
     p->total = 0;
     memset(p->by_severity, 0, sizeof p->by_severity);
@@ -61,6 +105,9 @@ void d7__problems_drop(d7__problems *p, d7_problem_code code) {
         p->by_severity[p->items[i].severity]--;
     }
     p->n = kept;
+    empty_places(p);
+    for (size_t i = 0; i < kept; i++)
+        *find_place(p, &p->items[i]) = (uint16_t)(i + 1);
 }
 
 d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format, ...) {
@@ -75,14 +122,6 @@ d7_problem d7__problem(d7_problem_code code, uint64_t offset, const char *format
     return problem;
 }
 
-static bool is_kept(const d7__problems *p, const d7_problem *problem) {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->items[i].code == problem->code && p->items[i].offset == problem->offset &&
-            p->items[i].dataset_id == problem->dataset_id)
-            return true;
-    return false;
-}
-
 void d7__problems_add(d7__problems *p, const d7_problem *problem) {
     if (is_kept(p, problem))
         return;
@@ -90,7 +129,6 @@ void d7__problems_add(d7__problems *p, const d7_problem *problem) {
     p->by_severity[problem->severity]++;
     if (p->tell)
         p->tell(p->tell_ctx, problem);
-    if (p->keep && p->n < D7__PROBLEMS_KEPT &&
-        d7__grow(p->alloc, &p->items, &p->cap, p->n + 1, sizeof *p->items) == 0)
-        p->items[p->n++] = *problem;
+    if (p->keep && p->n < D7__PROBLEMS_KEPT)
+        keep(p, problem);
 }

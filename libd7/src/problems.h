@@ -13,6 +13,8 @@ typedef struct d7__problems {
     bool keep;
     d7_problem *items; /* [n] those kept */
     size_t n, cap;
+    uint16_t *
+        places; /* of those kept, by code, place and dataset: 1 + place in items; a hash table, 0 for a free slot */
     uint64_t total, by_severity[D7_N_SEVERITIES];
 } d7__problems;
 

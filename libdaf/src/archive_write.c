@@ -156,16 +156,16 @@ static int refuse(const daf__archive_store *s, const char *name, const char *why
 /* Whether an entry is a payload that no descriptor speaks of: an append was interrupted between the two, and nobody can
  * read it. */
 static bool is_orphan(const daf__archive_store *s, const char *name) {
-    static const daf__kind kinds[] = {DAF__VECTOR, DAF__MATRIX};
     const char *key = name + s->prefix_bytes;
     daf__kind kind;
     if (strncmp(key, "vectors/", 8) == 0)
-        kind = kinds[0];
+        kind = DAF__VECTOR;
     else if (strncmp(key, "matrices/", 9) == 0)
-        kind = kinds[1];
+        kind = DAF__MATRIX;
     else
         return false;
     size_t n = strlen(name);
+    bool payload = false;
     for (const char *const *suffix = daf__suffixes(kind) + 1; *suffix; suffix++) {
         size_t k = strlen(*suffix);
         char *json;
@@ -177,27 +177,27 @@ static bool is_orphan(const daf__archive_store *s, const char *name) {
         free(json);
         if (at != DAF__NO_ENTRY)
             return false;
+        payload = true;
     }
-    return true;
+    return payload;
 }
 
-/* *replaces: the entry that leaves for it. */
-static int make_way(daf__archive_store *s, uint32_t *replaces, const char *name, daf_error *err) {
-    daf__archive_directory *d = &s->archive->directory;
-    uint32_t at = daf__archive_names_find(&d->names, name, strlen(name));
-    *replaces = at;
-    if (at == DAF__NO_ENTRY)
+/* The name is free, or can be taken. */
+static int check_name(const daf__archive_store *s, const char *name, daf_error *err) {
+    const daf__archive_directory *d = &s->archive->directory;
+    size_t n = strlen(name);
+    if (n > MAX_NAME_BYTES)
+        return daf__fail(err, DAF_ERR_NAME, 0, 0, "%s: the name %.200s... is too long for an archive",
+                         s->base.path, name);
+    uint32_t at = daf__archive_names_find(&d->names, name, n);
+    if (at == DAF__NO_ENTRY || (!d->entries[at].staged && is_orphan(s, name)))
         return 0;
-    if (d->entries[at].staged || !is_orphan(s, name)) {
-        size_t n = strlen(name);
-        bool dead = n > 5 && strcmp(name + n - 5, ".json") == 0 && daf__archive_is_dead(s, name);
-        return refuse(s, name,
-                      dead ? "\nan append was interrupted: the descriptor is there, but its payload is not; "
-                             "use another name, or copy the data set to a new archive"
-                           : "",
-                      err);
-    }
-    return 0;
+    bool dead = n > 5 && strcmp(name + n - 5, ".json") == 0 && daf__archive_is_dead(s, name);
+    return refuse(s, name,
+                  dead ? "\nan append was interrupted: the descriptor is there, but its payload is not; "
+                         "use another name, or copy the data set to a new archive"
+                       : "",
+                  err);
 }
 
 /* Lists the entry as staged; takes `staged`. */
@@ -206,13 +206,8 @@ static int stage(daf__archive_store *s, const char *key, daf__staged *staged, da
     char *name;
     if (asprintf(&name, "%s%s", s->prefix, key) < 0)
         return daf__no_memory(err);
-    uint32_t replaces = DAF__NO_ENTRY;
-    int rc = 0;
-    if (strlen(name) > MAX_NAME_BYTES)
-        rc = daf__fail(err, DAF_ERR_NAME, 0, 0, "%s: the name %.200s... is too long for an archive",
-                       s->base.path, name);
-    if (rc == 0)
-        rc = make_way(s, &replaces, name, err);
+    uint32_t replaces = daf__archive_names_find(&d->names, name, strlen(name));
+    int rc = replaces != DAF__NO_ENTRY && d->entries[replaces].staged ? refuse(s, name, "", err) : 0;
     daf__zip_entry e = {.name = (const uint8_t *)name,
                         .name_bytes = (uint16_t)strlen(name),
                         .flags = DAF__ZIP_UTF8_FLAG,
@@ -271,15 +266,17 @@ void daf__archive_drop_staged(daf__archive_store *s) {
 /* ---- changes */
 
 static int check_step(const daf__archive_store *s, const daf__step *step, daf_error *err) {
-    if (step->kind != DAF__STEP_REMOVE)
-        return 0;
+    const daf__archive_names *names = &s->archive->directory.names;
     char *name;
+    int rc = 0;
     if (asprintf(&name, "%s%s", s->prefix, step->key) < 0)
         return daf__no_memory(err);
-    const daf__archive_names *names = &s->archive->directory.names;
-    bool there = daf__archive_names_find(names, name, strlen(name)) != DAF__NO_ENTRY ||
-                 daf__archive_names_count(names, name, strlen(name)) > 0;
-    int rc = there ? refuse(s, name, "", err) : 0;
+    if (step->kind == DAF__STEP_PUT)
+        rc = check_name(s, name, err);
+    else if (step->kind == DAF__STEP_REMOVE &&
+             (daf__archive_names_find(names, name, strlen(name)) != DAF__NO_ENTRY ||
+              daf__archive_names_count(names, name, strlen(name)) > 0))
+        rc = refuse(s, name, "", err);
     free(name);
     return rc;
 }

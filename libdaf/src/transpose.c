@@ -1,10 +1,173 @@
+/* Tiles of 64 bytes by 64 bytes: a cache line of each of some columns goes in, a whole line of each of as many rows
+ * comes out. Blocks of 16 x 16 bytes are transposed in vector registers. Where the lines of the result are aligned they
+ * bypass the cache on x86, as nothing of them is read again; else the blocks go to their place at once.
+ *
+ * Panels of columns are walked down a band of rows, so that they are read as a few sequential streams while the pages
+ * of the band's result stay in the processor's table of them. Measured (10,000 x 10,000 values, processor time beside
+ * memcpy; tests/bench/daf): square tiles in row order took twice as long, results at odd addresses too. */
 #include "transpose.h"
 
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum { LINE_BYTES = 64, VECTOR_BYTES = 16, BAND_BYTES = 1 << 13, MAX_JOBS = 64 };
+#define JOB_BYTES ((uint64_t)1 << 20) /* less is not worth a job of its own */
+
+typedef struct span {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t width, rows, columns; /* of `from` */
+    bool streams;                /* whole lines of `to` may bypass the cache */
+} span;
+
+/* The vectors of a block stay in registers only when all loops over them are unrolled. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+/* Transposes n x n values of a block, n = 16 / their width: interleaving the first half of the vectors with the second,
+ * log2(n) times. */
+#define DEFINE_BLOCK(name, type, n, low, high)                                                               \
+    typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES)));                                   \
+    static void name(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride) {               \
+        name##_vector a[n], b[n];                                                                            \
+        UNROLLED                                                                                             \
+        for (unsigned i = 0; i < (n); i++)                                                                   \
+            memcpy(&a[i], from + i * from_stride, VECTOR_BYTES);                                             \
+        UNROLLED                                                                                             \
+        for (unsigned step = 1; step < (n); step *= 2) {                                                     \
+            UNROLLED                                                                                         \
+            for (unsigned i = 0; i < (n) / 2; i++) {                                                         \
+                b[2 * i] = __builtin_shufflevector(a[i], a[i + (n) / 2], low);                               \
+                b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + (n) / 2], high);                          \
+            }                                                                                                \
+            UNROLLED                                                                                         \
+            for (unsigned i = 0; i < (n); i++)                                                               \
+                a[i] = b[i];                                                                                 \
+        }                                                                                                    \
+        UNROLLED                                                                                             \
+        for (unsigned i = 0; i < (n); i++)                                                                   \
+            memcpy(to + i * to_stride, &a[i], VECTOR_BYTES);                                                 \
+    }
+
+#define LOW_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_8 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_8 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_4 0, 4, 1, 5
+#define HIGH_4 2, 6, 3, 7
+#define LOW_2 0, 2
+#define HIGH_2 1, 3
+DEFINE_BLOCK(block_1, uint8_t, 16, LOW_16, HIGH_16)
+DEFINE_BLOCK(block_2, uint16_t, 8, LOW_8, HIGH_8)
+DEFINE_BLOCK(block_4, uint32_t, 4, LOW_4, HIGH_4)
+DEFINE_BLOCK(block_8, uint64_t, 2, LOW_2, HIGH_2)
+
+static void stream_line(uint8_t *to, const uint8_t *line) {
+#ifdef __SSE2__
+    for (unsigned i = 0; i < LINE_BYTES; i += VECTOR_BYTES)
+        _mm_stream_si128((__m128i *)(void *)(to + i),
+                         _mm_load_si128((const __m128i *)(const void *)(line + i)));
+#else
+    memcpy(to, line, LINE_BYTES);
+#endif
+}
+
+/* A whole tile, whose first value is that of row i, column j. */
+#define DEFINE_TILE(name, block, bytes)                                                                      \
+    static void name(const span *s, size_t i, size_t j) {                                                    \
+        enum { SIDE = LINE_BYTES / (bytes), BLOCK = VECTOR_BYTES / (bytes) };                                \
+        _Alignas(LINE_BYTES) uint8_t tile[SIDE * LINE_BYTES];                                                \
+        const size_t from_stride = s->rows * (bytes);                                                        \
+        const size_t to_stride = s->streams ? LINE_BYTES : s->columns * (bytes);                             \
+        uint8_t *place = s->to + (i * s->columns + j) * (bytes), *to = s->streams ? tile : place;            \
+        for (unsigned c = 0; c < SIDE; c += BLOCK)                                                           \
+            for (unsigned r = 0; r < SIDE; r += BLOCK)                                                       \
+                block(to + r * to_stride + c * (bytes), to_stride,                                           \
+                      s->from + (j + c) * from_stride + (i + r) * (bytes), from_stride);                     \
+        for (unsigned r = 0; s->streams && r < SIDE; r++)                                                    \
+            stream_line(place + r * s->columns * (bytes), tile + r * LINE_BYTES);                            \
+    }
+
+DEFINE_TILE(tile_1, block_1, 1)
+DEFINE_TILE(tile_2, block_2, 2)
+DEFINE_TILE(tile_4, block_4, 4)
+DEFINE_TILE(tile_8, block_8, 8)
+
+static void whole_tile(const span *s, size_t i, size_t j) {
+    switch (s->width) {
+    case 1:
+        tile_1(s, i, j);
+        break;
+    case 2:
+        tile_2(s, i, j);
+        break;
+    case 4:
+        tile_4(s, i, j);
+        break;
+    default:
+        tile_8(s, i, j);
+    }
+}
+
+/* A tile at the edges. */
+static void part_tile(const span *s, size_t i, size_t i_end, size_t j, size_t j_end) {
+    for (size_t r = i; r < i_end; r++)
+        for (size_t c = j; c < j_end; c++)
+            memcpy(s->to + (r * s->columns + c) * s->width, s->from + (c * s->rows + r) * s->width, s->width);
+}
+
+typedef struct transpose_job {
+    const span *span;
+    size_t row, row_end;
+} transpose_job;
+
+static void transpose_band(const span *s, size_t row, size_t row_end) {
+    size_t side = LINE_BYTES / s->width;
+    for (size_t j = 0; j < s->columns; j += side) {
+        size_t j_end = s->columns - j < side ? s->columns : j + side;
+        for (size_t i = row; i < row_end; i += side) {
+            size_t i_end = row_end - i < side ? row_end : i + side;
+            if (i_end - i == side && j_end - j == side)
+                whole_tile(s, i, j);
+            else
+                part_tile(s, i, i_end, j, j_end);
+        }
+    }
+}
+
+static void run_job(void *data) {
+    const transpose_job *job = data;
+    size_t band = BAND_BYTES / job->span->width;
+    for (size_t i = job->row; i < job->row_end; i += band)
+        transpose_band(job->span, i, job->row_end - i < band ? job->row_end : i + band);
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+/* Jobs are ranges of whole tiles of rows, so that no two write to one line. */
 void daf__transpose(void *to, const void *from, size_t width, uint64_t rows, uint64_t columns,
                     const daf_executor *executor) {
-    (void)executor;
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < columns; j++)
-            __builtin_memcpy((char *)to + (j + i * columns) * width,
-                             (const char *)from + (i + j * rows) * width, width);
+    span s = {.to = to, .from = from, .width = width, .rows = (size_t)rows, .columns = (size_t)columns};
+    transpose_job jobs[MAX_JOBS];
+    uint64_t side = LINE_BYTES / width, tiles = (rows + side - 1) / side;
+    uint64_t n = executor ? executor->n_threads : 1, work = rows * columns * width / JOB_BYTES + 1;
+    n = n < work ? n : work;
+    n = n < tiles ? n : tiles;
+    n = n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : n;
+    s.streams = columns * width % LINE_BYTES == 0 && (uintptr_t)to % LINE_BYTES == 0;
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t end = tiles * (k + 1) / n * side;
+        jobs[k] = (transpose_job){&s, (size_t)(tiles * k / n * side), (size_t)(end < rows ? end : rows)};
+        if (n == 1 || executor->submit(executor->context, run_job, &jobs[k]) != 0)
+            run_job(&jobs[k]);
+    }
+    if (n > 1)
+        executor->wait(executor->context);
 }

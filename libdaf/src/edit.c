@@ -136,6 +136,19 @@ static int apply(daf__edit *e, daf_error *err) {
     return rc ? rc : d->store->ops->settle(d->store, err);
 }
 
+int daf__edit_write_metadata(daf *d, daf_error *err) {
+    daf__edit e = {.d = d};
+    int rc = daf__edit_put_metadata(&e, err);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e.change, err);
+    if (rc == 0) {
+        daf__metadata_taken(&d->metadata);
+        d->metadata.is_stale = false;
+    }
+    daf__change_free(&e.change);
+    return rc;
+}
+
 int daf__edit_end(daf__edit *e, int rc, daf_error *err) {
     if (rc == 0)
         rc = apply(e, err);

@@ -46,6 +46,9 @@ int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, si
 /* Adds the steps that put the new metadata.json in place. */
 int daf__edit_put_metadata(daf__edit *e, daf_error *err);
 
+/* Writes metadata.json with what was noted, as a change of its own. */
+int daf__edit_write_metadata(daf *d, daf_error *err);
+
 /* Puts everything in place (on failure: nothing) and ends the edit. rc: a failure so far; the edit is then dropped
  * and rc returned. */
 int daf__edit_end(daf__edit *e, int rc, daf_error *err);

@@ -116,31 +116,18 @@ static int initialize(daf *d, bool clear, daf_error *err) {
 
 /* ---- metadata.json */
 
-static int write_metadata(daf *d, daf_error *err) {
-    daf__edit e = {.d = d};
-    int rc = daf__edit_put_metadata(&e, err);
-    if (rc == 0)
-        rc = d->store->ops->apply(d->store, &e.change, err);
-    if (rc == 0) {
-        daf__metadata_taken(&d->metadata);
-        d->metadata.is_stale = false;
-    }
-    daf__change_free(&e.change);
-    return rc;
-}
-
 static int open_metadata(daf *d, daf_error *err) {
     bool usable;
     int rc = daf__metadata_load(&d->metadata, d->store, d->writable, &usable, d->writable ? err : NULL);
     if (d->writable && rc == 0 && !usable)
-        rc = write_metadata(d, err);
+        rc = daf__edit_write_metadata(d, err);
     if (d->writable && rc == 0)
         rc = d->store->ops->settle(d->store, err);
     if (d->writable)
         return rc;
     /* A reader puts it right when it may, and no writer is about to. */
     if (rc == 0 && !usable && daf__dir_store_lock(d->store)) {
-        (void)write_metadata(d, NULL);
+        (void)daf__edit_write_metadata(d, NULL);
         daf__dir_store_unlock(d->store);
     }
     return 0;
@@ -280,7 +267,7 @@ int daf_batch_commit(daf *d, daf_error *err) {
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: no batch is open", d->store->path);
     int rc = 0;
     if (d->store->keeps_metadata && daf__metadata_is_due(&d->metadata))
-        rc = write_metadata(d, err);
+        rc = daf__edit_write_metadata(d, err);
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);
     if (rc == 0)

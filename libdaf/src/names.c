@@ -170,3 +170,14 @@ void daf__names_sort(daf_names *names) {
     if (names->n > 1)
         qsort(names->names, names->n, sizeof *names->names, compare_names);
 }
+
+void daf__names_drop_twins(daf_names *names) {
+    size_t kept = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        if (kept && strcmp(names->names[kept - 1], names->names[i]) == 0)
+            free(names->names[i]);
+        else
+            names->names[kept++] = names->names[i];
+    }
+    names->n = kept;
+}

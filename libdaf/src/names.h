@@ -55,5 +55,6 @@ const char *daf__main_suffix(daf__kind kind);
 /* Building lists of names. Add copies the name; sort sorts bytewise. */
 int daf__names_add(daf_names *names, const char *name, size_t bytes, daf_error *err);
 void daf__names_sort(daf_names *names);
+void daf__names_drop_twins(daf_names *names); /* of sorted ones */
 
 #endif

@@ -118,6 +118,11 @@ typedef struct daf__store_ops {
     int (*apply)(daf__store *s, daf__change *c, daf_error *err);
     /* Makes durable what has been applied, when the store is asked to. */
     int (*settle)(daf__store *s, daf_error *err);
+    /* For the reorder of an axis; NULL in stores that only append. Backs the files up, so that whatever is then done to
+     * them can be undone: by restore, or after a kill by the next writable open. */
+    int (*backup)(daf__store *s, const daf_names *keys, daf_error *err);
+    int (*restore)(daf__store *s, daf_error *err);
+    int (*drop_backup)(daf__store *s, daf_error *err);
     void (*free)(daf__store *s);
 } daf__store_ops;
 

@@ -77,8 +77,7 @@ static void file_close(daf__file *f) {
 
 static const daf__file_ops file_ops = {.read = file_read, .map = file_map, .close = file_close};
 
-static int dir_open(daf__store *base, daf__file **ret, const char *key, daf_error *err) {
-    daf__dir_store *s = (daf__dir_store *)base;
+static int open_file(daf__dir_store *s, daf__file **ret, const char *key, daf_error *err) {
     const daf_io *io = s->settings.io;
     /* Not blocking: the file could be a pipe. */
     int fd = io->open(io->context, s->fd, key, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
@@ -88,7 +87,7 @@ static int dir_open(daf__store *base, daf__file **ret, const char *key, daf_erro
     struct stat st;
     dir_file *file = calloc(1, sizeof *file);
     char *where = NULL;
-    if (!file || asprintf(&where, "%s/%s", base->path, key) < 0) {
+    if (!file || asprintf(&where, "%s/%s", s->base.path, key) < 0) {
         where = NULL;
         rc = daf__no_memory(err);
         goto err_after_open;
@@ -116,8 +115,14 @@ err_after_open:
     return rc;
 }
 
-static int dir_stamp(daf__store *base, daf__stamp *ret, const char *key, daf_error *err) {
+static int dir_open(daf__store *base, daf__file **ret, const char *key, daf_error *err) {
     daf__dir_store *s = (daf__dir_store *)base;
+    daf__backup_key k;
+    int rc = s->backup_first ? open_file(s, ret, daf__in_backup(&k, key), err) : DAF_ERR_MISSING;
+    return rc == DAF_ERR_MISSING ? open_file(s, ret, key, err) : rc;
+}
+
+static int stamp_file(daf__dir_store *s, daf__stamp *ret, const char *key, daf_error *err) {
     struct stat st;
     if (fstatat(s->fd, key, &st, 0) != 0)
         return means_missing(errno) ? missing(s, key, err) : daf__dir_fail(s, errno, "look at", key, err);
@@ -125,6 +130,13 @@ static int dir_stamp(daf__store *base, daf__stamp *ret, const char *key, daf_err
         return missing(s, key, err);
     *ret = daf__dir_stamp_of(&st);
     return 0;
+}
+
+static int dir_stamp(daf__store *base, daf__stamp *ret, const char *key, daf_error *err) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    daf__backup_key k;
+    int rc = s->backup_first ? stamp_file(s, ret, daf__in_backup(&k, key), err) : DAF_ERR_MISSING;
+    return rc == DAF_ERR_MISSING ? stamp_file(s, ret, key, err) : rc;
 }
 
 static bool is_wanted(int dirfd, const struct dirent *e, daf__list_what what) {
@@ -140,18 +152,13 @@ static bool is_wanted(int dirfd, const struct dirent *e, daf__list_what what) {
     return type == (what == DAF__LIST_FOLDERS ? DT_DIR : DT_REG);
 }
 
-static int dir_list(daf__store *base, daf_names *ret, const char *folder, daf__list_what what,
-                    daf_error *err) {
-    daf__dir_store *s = (daf__dir_store *)base;
+/* Adds the names in the folder. */
+static int list_folder(daf__dir_store *s, daf_names *names, const char *folder, daf__list_what what,
+                       daf_error *err) {
     const daf_io *io = s->settings.io;
-    daf_names names = {0};
     int fd = io->open(io->context, s->fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0 && means_missing(errno)) {
-        *ret = names;
-        return 0;
-    }
     if (fd < 0)
-        return daf__dir_fail(s, errno, "open folder", folder, err);
+        return means_missing(errno) ? 0 : daf__dir_fail(s, errno, "open folder", folder, err);
     DIR *d = fdopendir(fd);
     if (!d) {
         io->close(io->context, fd);
@@ -161,15 +168,28 @@ static int dir_list(daf__store *base, daf_names *ret, const char *folder, daf__l
     struct dirent *e;
     while (rc == 0 && (errno = 0, e = readdir(d)))
         if (is_wanted(dirfd(d), e, what))
-            rc = daf__names_add(&names, e->d_name, strlen(e->d_name), err);
+            rc = daf__names_add(names, e->d_name, strlen(e->d_name), err);
     if (rc == 0 && errno)
         rc = daf__dir_fail(s, errno, "list folder", folder, err);
     closedir(d);
+    return rc;
+}
+
+static int dir_list(daf__store *base, daf_names *ret, const char *folder, daf__list_what what,
+                    daf_error *err) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    daf__backup_key k;
+    daf_names names = {0};
+    int rc = list_folder(s, &names, folder, what, err);
+    if (rc == 0 && s->backup_first)
+        rc = list_folder(s, &names, daf__in_backup(&k, folder), what, err);
     if (rc) {
         daf_names_clear(&names);
         return rc;
     }
     daf__names_sort(&names);
+    if (s->backup_first)
+        daf__names_drop_twins(&names);
     *ret = names;
     return 0;
 }
@@ -250,5 +270,8 @@ const daf__store_ops daf__dir_ops = {
     .create = dir_create,
     .apply = daf__dir_apply,
     .settle = daf__dir_settle,
+    .backup = daf__dir_backup,
+    .restore = daf__dir_restore,
+    .drop_backup = daf__dir_drop_backup,
     .free = dir_free,
 };

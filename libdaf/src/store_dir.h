@@ -14,6 +14,7 @@
 struct stat;
 
 #define DAF__STAGING_PREFIX ".daf.new."
+#define DAF__BACKUP ".reorder.backup"
 enum { DAF__STAGING_NAME = 48 };
 
 typedef struct daf__dir_settings {
@@ -25,11 +26,13 @@ typedef struct daf__dir_settings {
 typedef struct daf__dir_store {
     daf__store base;
     daf__dir_settings settings;
-    int fd;           /* the root */
-    unsigned counter; /* of staging names */
-    daf_names dirty;  /* folders whose entries are not synced yet */
-    int journal;      /* store_dir_journal.h; -1: not open */
-    bool unfinished;  /* a failed change could not be undone: the journal says how */
+    int fd;              /* the root */
+    unsigned counter;    /* of staging names */
+    daf_names dirty;     /* folders whose entries are not synced yet */
+    int journal;         /* store_dir_journal.h; -1: not open */
+    bool unfinished;     /* a failed change could not be undone: the journal says how */
+    bool half_reordered; /* a failed reorder could not be undone */
+    bool backup_first;   /* files are read from the backup of an interrupted reorder, where it has them */
 } daf__dir_store;
 
 typedef struct daf__open_mode {
@@ -45,7 +48,8 @@ int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open
 /* Adds steps that remove all that is there, the marker first. */
 int daf__dir_store_clear(daf__store *s, daf__change *c, daf_error *err);
 
-/* Tries to take the writer's lock of a store that was opened for reading, for the moment. */
+/* Tries to take the writer's lock of a store that was opened for reading, for the moment; not while a reorder is to be
+ * rolled back. */
 bool daf__dir_store_lock(daf__store *s);
 void daf__dir_store_unlock(daf__store *s);
 
@@ -56,6 +60,18 @@ daf__stamp daf__dir_stamp_of(const struct stat *st);
 int daf__dir_make_folder(daf__dir_store *s, const char *key); /* 0, EEXIST, or another errno */
 void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]);
 int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name); /* file or folder; 0 or an errno */
+int daf__dir_make_parents(daf__dir_store *s, const char *key);           /* 0 or an errno */
+bool daf__dir_cannot_link(int os_errno); /* the file system has no hard links */
+typedef struct daf__backup_key {
+    char text[sizeof DAF__BACKUP + sizeof(daf__key)];
+} daf__backup_key;
+const char *daf__in_backup(daf__backup_key *ret, const char *key); /* where its backup is */
+int daf__dir_backup(daf__store *base, const daf_names *keys, daf_error *err);
+int daf__dir_restore(daf__store *base, daf_error *err);
+int daf__dir_drop_backup(daf__store *base, daf_error *err);
+/* Undoes the change that a killed writer left unfinished, unless another implementation has written to the same files
+ * since. The caller holds the writer's lock. */
+int daf__journal_recover(daf__dir_store *s, daf_error *err);
 void daf__journal_close(daf__dir_store *s);
 int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err);
 int daf__dir_settle(daf__store *base, daf_error *err);

@@ -66,7 +66,7 @@ static int finish_out(daf__dir_store *s, daf__dir_out *o, const char *key, daf_e
     return 0;
 }
 
-static int make_parents(daf__dir_store *s, const char *key) {
+int daf__dir_make_parents(daf__dir_store *s, const char *key) {
     char path[sizeof(daf__key)];
     size_t n = strlen(key);
     if (n >= sizeof path)
@@ -121,14 +121,18 @@ static int plan_step(daf__dir_store *s, daf__dir_plan *p, const daf__step *step)
 
 /* ---- the steps; each returns 0 or an errno */
 
+bool daf__dir_cannot_link(int os_errno) {
+    return os_errno == EPERM || os_errno == EOPNOTSUPP || os_errno == ENOSYS || os_errno == EMLINK;
+}
+
 /* Gives what is at the step's key a second name. On a file system without hard links it gets another one, and readers
  * miss the file for a moment. */
 static int keep(daf__dir_store *s, const daf__dir_step *step) {
     const daf_io *io = s->settings.io;
     if (io->link(io->context, s->fd, step->key, step->kept) == 0)
         return 0;
-    bool cannot = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
-    return cannot && io->rename(io->context, s->fd, step->key, step->kept) == 0 ? 0 : errno;
+    return daf__dir_cannot_link(errno) && io->rename(io->context, s->fd, step->key, step->kept) == 0 ? 0
+                                                                                                     : errno;
 }
 
 static int put(daf__dir_store *s, daf__dir_step *step, bool only) {
@@ -137,7 +141,7 @@ static int put(daf__dir_store *s, daf__dir_step *step, bool only) {
     if (rc == 0 && io->rename(io->context, s->fd, step->out->name, step->key) != 0)
         rc = errno;
     if (rc == ENOENT) {
-        rc = make_parents(s, step->key);
+        rc = daf__dir_make_parents(s, step->key);
         if (rc == 0 && io->rename(io->context, s->fd, step->out->name, step->key) != 0)
             rc = errno;
     }
@@ -153,7 +157,7 @@ static int take_away(daf__dir_store *s, const daf__dir_step *step) {
 
 static int make_folder(daf__dir_store *s, const daf__dir_step *step) {
     int rc = daf__dir_make_folder(s, step->key);
-    if (rc == ENOENT && (rc = make_parents(s, step->key)) == 0)
+    if (rc == ENOENT && (rc = daf__dir_make_parents(s, step->key)) == 0)
         rc = daf__dir_make_folder(s, step->key);
     return rc == EEXIST ? 0 : rc;
 }
@@ -225,6 +229,10 @@ static void drop_kept(daf__dir_store *s, const daf__dir_plan *p) {
 int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err) {
     daf__dir_store *s = (daf__dir_store *)base;
     daf__dir_plan p = {0};
+    if (s->half_reordered)
+        return daf__fail(err, DAF_ERR_IO, 0, 0,
+                         "%s: the reorder of an axis failed and could not be undone; open it anew",
+                         s->base.path);
     int rc = s->unfinished ? daf__journal_recover(s, err) : 0;
     if (rc)
         return rc;

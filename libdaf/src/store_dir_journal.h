@@ -42,8 +42,4 @@ int daf__journal_sync(daf__dir_store *s);
 /* Undoes the steps, whichever of them were done; may be repeated. 0 or an errno. */
 int daf__dir_plan_undo(daf__dir_store *s, const daf__dir_plan *p);
 
-/* Undoes the change that a killed writer left unfinished, unless another implementation has written to the same files
- * since. The caller holds the writer's lock. */
-int daf__journal_recover(daf__dir_store *s, daf_error *err);
-
 #endif

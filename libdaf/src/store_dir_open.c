@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "metadata.h"
 #include "store_dir_journal.h"
 
-#define BACKUP ".reorder.backup"
 #define MARKER "daf.json"
 enum { MAX_TREE_DEPTH = 100, MAX_PASSES = 4 };
 
@@ -76,8 +76,9 @@ static bool is_leftover(const char *name) {
 }
 
 static bool is_ours(const char *name) {
-    static const char *const names[] = {
-        ".", "..", "scalars", "axes", "vectors", "matrices", "metadata.json", ".daf.batch", BACKUP};
+    static const char *const names[] = {".",        "..",       "scalars",       "axes",
+                                        "vectors",  "matrices", "metadata.json", DAF__METADATA_STALE_KEY,
+                                        DAF__BACKUP};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -142,7 +143,8 @@ static int take_lock(daf__dir_store *s, daf_error *err) {
 }
 
 bool daf__dir_store_lock(daf__store *s) {
-    return flock(((daf__dir_store *)s)->fd, LOCK_EX | LOCK_NB) == 0;
+    const daf__dir_store *dir = (daf__dir_store *)s;
+    return !dir->backup_first && flock(dir->fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 void daf__dir_store_unlock(daf__store *s) {
@@ -169,16 +171,10 @@ static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) 
     return 0;
 }
 
-/* The live files of an interrupted reorder contradict each other. */
-static int refuse_half_reordered(daf__dir_store *s, daf_error *err) {
+static int has_backup(daf__dir_store *s, bool *ret, daf_error *err) {
     struct stat st;
-    if (fstatat(s->fd, BACKUP, &st, 0) != 0)
-        return 0;
-    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
-                     "%s: holds " BACKUP
-                     ": the reorder of an axis was interrupted and must be rolled back first, which "
-                     "this version cannot do",
-                     s->base.path);
+    *ret = fstatat(s->fd, DAF__BACKUP, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return *ret || errno == ENOENT ? 0 : daf__dir_fail(s, errno, "look at", DAF__BACKUP, err);
 }
 
 static int look_at_marker(daf__dir_store *s, daf_error *err) {
@@ -199,7 +195,7 @@ static int prepare_for_reading(daf__dir_store *s, daf_error *err) {
     }
     if (rc == 0)
         rc = look_at_marker(s, err);
-    return rc || s->base.fresh ? rc : refuse_half_reordered(s, err);
+    return rc || s->base.fresh ? rc : has_backup(s, &s->backup_first, err);
 }
 
 static int prepare_for_writing(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
@@ -212,10 +208,10 @@ static int prepare_for_writing(daf__dir_store *s, daf__open_mode mode, daf_error
         return 0;
     if (rc == 0 && mode.truncate && s->base.fresh)
         rc = refuse_other_directories(s, err);
-    if (rc == 0 && !mode.truncate && !s->base.fresh)
-        rc = refuse_half_reordered(s, err);
     if (rc == 0)
         rc = for_each_name(s, remove_leftover, NULL, err);
+    if (rc == 0 && !mode.truncate && !s->base.fresh)
+        rc = daf__dir_restore(&s->base, err);
     if (mode.truncate)
         s->base.fresh = true;
     return rc;

@@ -21,10 +21,15 @@ typedef struct entry {
     uint64_t serial;
 } entry;
 
-typedef struct memory_store {
-    daf__store base;
+typedef struct table {
     entry *entries; /* sorted bytewise by key */
     size_t n, capacity;
+} table;
+
+typedef struct memory_store {
+    daf__store base;
+    table files;
+    table backup; /* the files of before a reorder */
     uint64_t serial;
 } memory_store;
 
@@ -52,11 +57,11 @@ static blob *hold(blob *b) {
 /* ---- the table */
 
 /* Where the key is, or would be. */
-static size_t position(const memory_store *s, const char *key) {
-    size_t low = 0, high = s->n;
+static size_t position(const table *t, const char *key) {
+    size_t low = 0, high = t->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(s->entries[middle].key, key) < 0)
+        if (strcmp(t->entries[middle].key, key) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -64,9 +69,9 @@ static size_t position(const memory_store *s, const char *key) {
     return low;
 }
 
-static entry *find(const memory_store *s, const char *key) {
-    size_t i = position(s, key);
-    return i < s->n && strcmp(s->entries[i].key, key) == 0 ? &s->entries[i] : NULL;
+static entry *find(const table *t, const char *key) {
+    size_t i = position(t, key);
+    return i < t->n && strcmp(t->entries[i].key, key) == 0 ? &t->entries[i] : NULL;
 }
 
 static bool is_inside(const char *key, const char *folder) {
@@ -79,29 +84,48 @@ static void entry_free(entry *e) {
     let_go(e->content);
 }
 
-static void take_out(memory_store *s, size_t i) {
-    entry_free(&s->entries[i]);
-    memmove(&s->entries[i], &s->entries[i + 1], (s->n - i - 1) * sizeof *s->entries);
-    s->n--;
+static void table_clear(table *t) {
+    for (size_t i = 0; i < t->n; i++)
+        entry_free(&t->entries[i]);
+    free(t->entries);
+    *t = (table){0};
+}
+
+static int make_room(table *t, size_t more, daf_error *err) {
+    if (t->n + more <= t->capacity)
+        return 0;
+    size_t capacity = 2 * t->capacity + more;
+    entry *grown = realloc(t->entries, capacity * sizeof *grown);
+    if (!grown)
+        return daf__no_memory(err);
+    t->entries = grown;
+    t->capacity = capacity;
+    return 0;
+}
+
+static void take_out(table *t, size_t i) {
+    entry_free(&t->entries[i]);
+    memmove(&t->entries[i], &t->entries[i + 1], (t->n - i - 1) * sizeof *t->entries);
+    t->n--;
 }
 
 /* The table has room. */
-static void put_in(memory_store *s, entry e) {
-    size_t i = position(s, e.key);
-    if (i < s->n && strcmp(s->entries[i].key, e.key) == 0) {
-        entry_free(&s->entries[i]);
+static void put_in(table *t, entry e) {
+    size_t i = position(t, e.key);
+    if (i < t->n && strcmp(t->entries[i].key, e.key) == 0) {
+        entry_free(&t->entries[i]);
     } else {
-        memmove(&s->entries[i + 1], &s->entries[i], (s->n - i) * sizeof *s->entries);
-        s->n++;
+        memmove(&t->entries[i + 1], &t->entries[i], (t->n - i) * sizeof *t->entries);
+        t->n++;
     }
-    s->entries[i] = e;
+    t->entries[i] = e;
 }
 
-static void remove_all(memory_store *s, const char *key) {
-    size_t i = position(s, key), n = strlen(key);
-    while (i < s->n && strncmp(s->entries[i].key, key, n) == 0) {
-        if (s->entries[i].key[n] == 0 || s->entries[i].key[n] == '/')
-            take_out(s, i);
+static void remove_all(table *t, const char *key) {
+    size_t i = position(t, key), n = strlen(key);
+    while (i < t->n && strncmp(t->entries[i].key, key, n) == 0) {
+        if (t->entries[i].key[n] == 0 || t->entries[i].key[n] == '/')
+            take_out(t, i);
         else
             i++;
     }
@@ -145,7 +169,7 @@ static const daf__file_ops file_ops = {.read = file_read, .map = file_map, .clos
 
 static int memory_open(daf__store *base, daf__file **ret, const char *key, daf_error *err) {
     memory_store *s = (memory_store *)base;
-    const entry *e = find(s, key);
+    const entry *e = find(&s->files, key);
     if (!e || !e->content)
         return missing(s, key, err);
     char text[DAF__WHERE_TEXT];
@@ -165,24 +189,11 @@ static int memory_open(daf__store *base, daf__file **ret, const char *key, daf_e
 
 static int memory_stamp(daf__store *base, daf__stamp *ret, const char *key, daf_error *err) {
     memory_store *s = (memory_store *)base;
-    const entry *e = find(s, key);
+    const entry *e = find(&s->files, key);
     if (!e || !e->content)
         return missing(s, key, err);
     *ret = stamp_of(e);
     return 0;
-}
-
-/* Names that stand twice, as the folders of several files do, stay once. */
-static void sort_without_twins(daf_names *names) {
-    size_t kept = 0;
-    daf__names_sort(names);
-    for (size_t i = 0; i < names->n; i++) {
-        if (kept && strcmp(names->names[kept - 1], names->names[i]) == 0)
-            free(names->names[i]);
-        else
-            names->names[kept++] = names->names[i];
-    }
-    names->n = kept;
 }
 
 static int memory_list(daf__store *base, daf_names *ret, const char *folder, daf__list_what what,
@@ -191,8 +202,8 @@ static int memory_list(daf__store *base, daf_names *ret, const char *folder, daf
     daf_names names = {0};
     size_t skip = strlen(folder) + 1;
     int rc = 0;
-    for (size_t i = position(s, folder); i < s->n && rc == 0; i++) {
-        const entry *e = &s->entries[i];
+    for (size_t i = position(&s->files, folder); i < s->files.n && rc == 0; i++) {
+        const entry *e = &s->files.entries[i];
         if (strncmp(e->key, folder, skip - 1) != 0)
             break;
         if (!is_inside(e->key, folder))
@@ -206,7 +217,8 @@ static int memory_list(daf__store *base, daf_names *ret, const char *folder, daf
         daf_names_clear(&names);
         return rc;
     }
-    sort_without_twins(&names);
+    daf__names_sort(&names);
+    daf__names_drop_twins(&names); /* the folders of several files */
     *ret = names;
     return 0;
 }
@@ -273,21 +285,9 @@ static int finish_out(daf__out *out, daf_error *err) {
     return rc;
 }
 
-static int make_room(memory_store *s, size_t more, daf_error *err) {
-    if (s->n + more <= s->capacity)
-        return 0;
-    size_t capacity = 2 * s->capacity + more;
-    entry *grown = realloc(s->entries, capacity * sizeof *grown);
-    if (!grown)
-        return daf__no_memory(err);
-    s->entries = grown;
-    s->capacity = capacity;
-    return 0;
-}
-
 /* Everything that needs memory. The copies of the keys stand at the steps' places. */
 static int prepare(memory_store *s, daf__change *c, char **keys, daf_error *err) {
-    int rc = make_room(s, c->n_steps, err);
+    int rc = make_room(&s->files, c->n_steps, err);
     for (size_t i = 0; i < c->n_steps && rc == 0; i++) {
         const daf__step *step = &c->steps[i];
         keys[i] = strdup(step->key);
@@ -299,9 +299,9 @@ static int prepare(memory_store *s, daf__change *c, char **keys, daf_error *err)
 /* Takes the key. */
 static void perform(memory_store *s, const daf__step *step, char *key) {
     entry e = {.key = key, .serial = ++s->serial};
-    if (step->kind == DAF__STEP_REMOVE || (step->kind == DAF__STEP_MAKE_FOLDER && find(s, key))) {
+    if (step->kind == DAF__STEP_REMOVE || (step->kind == DAF__STEP_MAKE_FOLDER && find(&s->files, key))) {
         if (step->kind == DAF__STEP_REMOVE)
-            remove_all(s, key);
+            remove_all(&s->files, key);
         free(key);
         return;
     }
@@ -310,7 +310,7 @@ static void perform(memory_store *s, const daf__step *step, char *key) {
         e.content = o->content;
         o->content = NULL;
     }
-    put_in(s, e);
+    put_in(&s->files, e);
 }
 
 static int memory_apply(daf__store *base, daf__change *c, daf_error *err) {
@@ -335,11 +335,47 @@ static int memory_settle(daf__store *base, daf_error *err) {
     return 0;
 }
 
+/* ---- the backup of a reorder: of all files, since their bytes are shared */
+
+static int memory_backup(daf__store *base, const daf_names *keys, daf_error *err) {
+    memory_store *s = (memory_store *)base;
+    (void)keys;
+    int rc = make_room(&s->backup, s->files.n, err);
+    for (size_t i = 0; i < s->files.n && rc == 0; i++) {
+        entry e = s->files.entries[i];
+        e.key = strdup(e.key);
+        if (!e.key) {
+            rc = daf__no_memory(err);
+            break;
+        }
+        if (e.content)
+            hold(e.content);
+        s->backup.entries[s->backup.n++] = e;
+    }
+    if (rc)
+        table_clear(&s->backup);
+    return rc;
+}
+
+static int memory_restore(daf__store *base, daf_error *err) {
+    memory_store *s = (memory_store *)base;
+    (void)err;
+    table_clear(&s->files);
+    s->files = s->backup;
+    s->backup = (table){0};
+    return 0;
+}
+
+static int memory_drop_backup(daf__store *base, daf_error *err) {
+    (void)err;
+    table_clear(&((memory_store *)base)->backup);
+    return 0;
+}
+
 static void memory_free(daf__store *base) {
     memory_store *s = (memory_store *)base;
-    for (size_t i = 0; i < s->n; i++)
-        entry_free(&s->entries[i]);
-    free(s->entries);
+    table_clear(&s->files);
+    table_clear(&s->backup);
     free(base->path);
     free(s);
 }
@@ -350,6 +386,9 @@ static const daf__store_ops memory_ops = {.open = memory_open,
                                           .create = memory_create,
                                           .apply = memory_apply,
                                           .settle = memory_settle,
+                                          .backup = memory_backup,
+                                          .restore = memory_restore,
+                                          .drop_backup = memory_drop_backup,
                                           .free = memory_free};
 
 int daf__memory_store_new(daf__store **ret, daf_error *err) {

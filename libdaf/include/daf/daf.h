@@ -214,8 +214,7 @@ DAF_API void daf_options_init(daf_options *options);
  *           writable modes also rebuild one that does not list what is there, undo the change that a killed
  *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
  *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
- *           DAF_ERR_UNSUPPORTED URLs, encrypted archives and those of several disks, and directories in which the reorder of an axis was
- *           interrupted; DAF_ERR_IO; DAF_ERR_NOMEM
+ *           DAF_ERR_UNSUPPORTED URLs, encrypted archives and those of several disks; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Free     daf_close, daf_free
  *  Source   specification sections 2.1, 5, 6, 11 to 13
  *
@@ -426,6 +425,22 @@ DAF_API DAF_MUST_USE int daf_get_axis(daf *d, daf_array **ret, const char *axis,
  * DAF_ERR_IO.
  */
 DAF_API DAF_MUST_USE int daf_delete_axis(daf *d, const char *axis, daf_error *err);
+
+/* Puts the entries of an axis, and with them all vectors and matrices on it, in another order: new entry i is old
+ * entry order[i] (so are rows and columns). Every property keeps its form, type, packing and codec.
+ *  order    [n], from 0: each of 0 .. n - 1 once
+ *  n        the axis length
+ *  Memory   of the largest property on the axis, twice
+ *  Crashes  every file that will change is first linked into .reorder.backup, as other implementations do. When the
+ *           call fails that is rolled back; when its process is killed, by the next open that may write, whoever
+ *           the writer was. Until then mode "r" reads the files of before.
+ *  Readers  beside the call find some properties in the old and some in the new order: open anew afterwards.
+ *  Returns  0; DAF_ERR_ARG no such order; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED an archive;
+ *           DAF_ERR_BUSY another reorder is under way; what reading and writing the properties returns
+ *  Source   specification section 7
+ */
+DAF_API DAF_MUST_USE int daf_reorder_axis(daf *d, const char *axis, const uint64_t *order, uint64_t n,
+                                          daf_error *err);
 
 /* ------------------------------------------------------------------------------------ vectors, matrices */
 

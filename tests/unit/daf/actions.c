@@ -26,8 +26,8 @@ void test_make_base(const char *path) {
     OK(daf_add_axis_integers(d, "a", 0, 1, N, e));
     OK(daf_add_axis_integers(d, "b", 0, 1, 2, e));
     OK(daf_set_scalar(d, "s", &s, NULL, e));
-    OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
     OK(daf_set_vector(d, "a", "p", DAF_INT32, old_values, N, &packed, e));
+    OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
     OK(daf_set_matrix(d, "a", "b", "m", DAF_STRING, (const char * [2 * N]){[0 ... 2 * N - 1] = "x"}, 2 * N,
                       NULL, e));
     OK(daf_close(d, e));
@@ -105,6 +105,22 @@ static int delete_axis(daf *d, daf_error *e) {
     return daf_delete_axis(d, "a", e);
 }
 
+static int reorder_axis(daf *d, daf_error *e) {
+    static uint64_t order[N];
+    for (uint64_t i = 0; i < N; i++)
+        order[i] = (i * 7 + 3) % N;
+    return daf_reorder_axis(d, "a", order, N, e);
+}
+
+static int set_in_a_batch(daf *d, daf_error *e) {
+    int rc = daf_batch_begin(d, e);
+    if (rc == 0)
+        rc = overwrite_other_type(d, e);
+    if (rc == 0)
+        rc = daf_batch_commit(d, e);
+    return rc;
+}
+
 static int read_all(daf *d, daf_error *e) {
     daf_array *a[4] = {NULL};
     daf_scalar s = {.type = DAF_BOOL};
@@ -131,19 +147,21 @@ static int read_all(daf *d, daf_error *e) {
 }
 
 const test_action test_actions[] = {
-    {"set scalar", set_scalar, false},
-    {"overwrite scalar", overwrite_scalar, false},
-    {"add axis", add_axis, false},
-    {"set flat", set_flat, false},
-    {"set packed", set_packed, false},
-    {"set packed texts", set_packed_texts, false},
-    {"overwrite, same form", overwrite_same_form, false},
-    {"overwrite, other type", overwrite_other_type, false},
-    {"overwrite by packed", overwrite_by_packed, false},
-    {"overwrite packed by flat", overwrite_packed_by_flat, false},
-    {"overwrite other layout", overwrite_other_layout, false},
-    {"delete vector", delete_vector, false},
-    {"delete axis", delete_axis, false},
-    {"read all", read_all, true},
+    {.name = "set scalar", .act = set_scalar},
+    {.name = "overwrite scalar", .act = overwrite_scalar},
+    {.name = "add axis", .act = add_axis},
+    {.name = "set flat", .act = set_flat},
+    {.name = "set packed", .act = set_packed},
+    {.name = "set packed texts", .act = set_packed_texts},
+    {.name = "overwrite, same form", .act = overwrite_same_form},
+    {.name = "overwrite, other type", .act = overwrite_other_type},
+    {.name = "overwrite by packed", .act = overwrite_by_packed},
+    {.name = "overwrite packed by flat", .act = overwrite_packed_by_flat},
+    {.name = "overwrite other layout", .act = overwrite_other_layout},
+    {.name = "delete vector", .act = delete_vector},
+    {.name = "delete axis", .act = delete_axis},
+    {.name = "reorder axis", .act = reorder_axis},
+    {.name = "overwrite in a batch", .act = set_in_a_batch, .in_batch = true},
+    {.name = "read all", .act = read_all, .reads_only = true},
 };
 const unsigned test_n_actions = sizeof test_actions / sizeof test_actions[0];

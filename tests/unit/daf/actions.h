@@ -12,6 +12,7 @@ typedef struct test_action {
     const char *name;
     int (*act)(daf *d, daf_error *err);
     bool reads_only;
+    bool in_batch; /* its parts are in place before the index is */
 } test_action;
 
 extern const test_action test_actions[];

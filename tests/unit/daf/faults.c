@@ -7,10 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool kills(const test_faults *f) {
-    return f->kind == TEST_KILL || f->kind == TEST_KILL_IN_THE_MIDST;
-}
-
 static void die(void) {
     kill(getpid(), SIGKILL);
     pause();
@@ -18,6 +14,8 @@ static void die(void) {
 
 /* Counts the call; whether the fault falls on it. */
 static bool falls(test_faults *f) {
+    if (f->kind == TEST_KILL_IN_THE_MIDST)
+        return false;
     f->calls++;
     if (f->at == 0 || (f->kind == TEST_FAIL_FOR_EVER ? f->calls < f->at : f->calls != f->at))
         return false;
@@ -30,7 +28,7 @@ static bool hit(void *context) {
     test_faults *f = context;
     if (!falls(f))
         return false;
-    if (kills(f))
+    if (f->kind == TEST_KILL)
         die();
     errno = f->os_errno;
     return true;
@@ -58,7 +56,7 @@ static ssize_t fault_pread(void *x, int fd, void *data, size_t bytes, off_t offs
 
 static ssize_t fault_pwrite(void *x, int fd, const void *data, size_t bytes, off_t offset) {
     test_faults *f = x;
-    if (f->kind == TEST_KILL_IN_THE_MIDST && f->at == f->calls + 1) {
+    if (f->kind == TEST_KILL_IN_THE_MIDST && f->at == ++f->calls) {
         (void)daf__system_io.pwrite(NULL, fd, data, bytes / 2, offset);
         die();
     }

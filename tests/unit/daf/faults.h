@@ -10,7 +10,7 @@ typedef enum test_fault_kind {
     TEST_FAIL_ONCE,
     TEST_FAIL_FOR_EVER,    /* and each call after it */
     TEST_KILL,             /* SIGKILL before the call */
-    TEST_KILL_IN_THE_MIDST /* SIGKILL when half of a write is done; before the call when it is no write */
+    TEST_KILL_IN_THE_MIDST /* SIGKILL when half of a write is done; only writes are counted */
 } test_fault_kind;
 
 typedef struct test_faults {

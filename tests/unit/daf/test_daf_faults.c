@@ -114,6 +114,8 @@ static void each_system_call_fails_once(void **state) {
     static const int errnos[] = {EIO, ENOSPC};
     unsigned runs = 0;
     for (unsigned which = 0; which < test_n_actions; which++) {
+        if (test_actions[which].in_batch)
+            continue;
         trees t;
         prepare(state, &t, which);
         for (size_t k = 0; k < 2; k++)
@@ -128,6 +130,8 @@ static void each_system_call_fails_once(void **state) {
  * what had nothing to do with the change reads. */
 static void each_system_call_fails_for_ever(void **state) {
     for (unsigned which = 0; which < test_n_actions; which++) {
+        if (test_actions[which].in_batch)
+            continue;
         trees t;
         prepare(state, &t, which);
         bool fired = true;
@@ -158,6 +162,8 @@ static void each_system_call_fails_for_ever(void **state) {
 
 static void short_counts_are_completed(void **state) {
     for (unsigned which = 0; which < test_n_actions; which++) {
+        if (test_actions[which].in_batch)
+            continue;
         trees t;
         prepare(state, &t, which);
         assert_false(run_with_fault(&t, which, (test_faults){.short_counts = true}));
@@ -194,6 +200,8 @@ static void creating_fails_whole(void **state) {
 static void each_allocation_fails(void **state) {
     unsigned runs = 0;
     for (unsigned which = 0; which < test_n_actions; which++) {
+        if (test_actions[which].in_batch)
+            continue;
         trees t;
         prepare(state, &t, which);
         for (unsigned n = 1;; n++) {

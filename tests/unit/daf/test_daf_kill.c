@@ -82,8 +82,21 @@ static void reopen(const char *path, const char *what, unsigned n) {
     index_is_right(path, what, n);
 }
 
+/* The entries of the index may stand in another order. */
+static bool is_same(const char *a, const char *b) {
+    char *file_a, *file_b;
+    assert_true(asprintf(&file_a, "%s/metadata.json", a) > 0 && asprintf(&file_b, "%s/metadata.json", b) > 0);
+    json_t *index_a = test_load_json(file_a), *index_b = test_load_json(file_b);
+    bool same = json_equal(index_a, index_b) && test_equal_trees(a, b, "metadata.json");
+    json_decref(index_a);
+    json_decref(index_b);
+    free(file_a);
+    free(file_b);
+    return same;
+}
+
 static void is_old_or_new(const char *old, const char *new, const char *path, const char *what, unsigned n) {
-    if (!test_equal_trees(old, path, "//") && !test_equal_trees(new, path, "//"))
+    if (!is_same(old, path) && !is_same(new, path))
         fail_msg("%s, killed at %u: the tree is neither the old nor the new one", what, n);
 }
 
@@ -154,7 +167,9 @@ static void creating_is_killed(void **state) {
 
 /* The undoing itself is killed at each of its calls, and done by the open after it. */
 static void recovering_is_killed(void **state) {
-    static const char *const names[] = {"overwrite, other type", "overwrite other layout", "delete axis"};
+    static const char *const names[] = {"overwrite, other type", "overwrite other layout", "delete axis",
+                                        "reorder axis"};
+    static const unsigned strides[] = {4, 4, 4, 24}; /* of the first kill: all would take long */
     work w = {.path = test_path(state, "work.daf"), .mode = "r+"}, again = w;
     again.path = test_path(state, "again.daf");
     again.act = do_nothing;
@@ -169,7 +184,7 @@ static void recovering_is_killed(void **state) {
         const char *new = test_path(state, name);
         make_trees(old, new, &w);
         bool killed = true;
-        for (unsigned n = 1; killed; n++) {
+        for (unsigned n = 1; killed; n += strides[i]) {
             copy_anew(old, w.path);
             killed = test_killed_at(n, TEST_KILL, open_and_act, &w);
             bool killed_again = killed;

@@ -690,17 +690,6 @@ static void a_pipe_does_not_hang_a_reader(void **state) {
     OK(daf_close(d, e));
 }
 
-static void a_half_done_reorder_is_refused(void **state) {
-    const char *path = test_path(state, "a.daf");
-    daf *d = small_repository(path);
-    OK(daf_close(d, e));
-    assert_int_equal(mkdir(test_path(state, "a.daf/.reorder.backup"), 0777), 0);
-    FAILS(DAF_ERR_UNSUPPORTED, "reorder", daf_open(&d, path, "r", NULL, e));
-    FAILS(DAF_ERR_UNSUPPORTED, "reorder", daf_open(&d, path, "w+", NULL, e));
-    OK(daf_open(&d, path, "w", NULL, e));
-    OK(daf_close(d, e));
-}
-
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
@@ -727,7 +716,6 @@ int main(void) {
         TEST(batches_are_checked),
         TEST(synced_writes_work),
         TEST(a_pipe_does_not_hang_a_reader),
-        TEST(a_half_done_reorder_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

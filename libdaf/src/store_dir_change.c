@@ -29,8 +29,7 @@ static int mark_dirty(daf__dir_store *s, const char *key, daf_error *err) {
     return daf__names_add(&s->dirty, folder, bytes, err);
 }
 
-int daf__dir_settle(daf__store *base, daf_error *err) {
-    daf__dir_store *s = (daf__dir_store *)base;
+static int sync_dirty(daf__dir_store *s, daf_error *err) {
     const daf_io *io = s->settings.io;
     int failed = 0;
     for (size_t i = 0; i < s->dirty.n && !failed; i++) {
@@ -46,6 +45,12 @@ int daf__dir_settle(daf__store *base, daf_error *err) {
     }
     daf_names_clear(&s->dirty);
     return 0;
+}
+
+int daf__dir_settle(daf__store *base, daf_error *err) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    daf__journal_close(s);
+    return sync_dirty(s, err);
 }
 
 static int finish_out(daf__dir_store *s, daf__dir_out *o, const char *key, daf_error *err) {
@@ -199,7 +204,7 @@ static int perform_all(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
         if (failed)
             return daf__dir_fail(s, failed, verbs[p->steps[i].kind], p->steps[i].key, err);
     }
-    return s->base.batching ? 0 : daf__dir_settle(&s->base, err);
+    return s->base.batching ? 0 : sync_dirty(s, err);
 }
 
 /* Performs the plan, or leaves everything as it was; what cannot be undone now, with the disk failing, is undone
@@ -242,6 +247,8 @@ int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err) {
         rc = p.n > 1 ? perform_journaled(s, &p, err) : perform_all(s, &p, err);
     if (rc == 0)
         drop_kept(s, &p);
+    if (!base->batching)
+        daf__journal_close(s);
     daf__dir_plan_free(&p);
     return rc;
 }

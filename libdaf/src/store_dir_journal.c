@@ -60,14 +60,17 @@ static void add_record(daf__buf *out, const daf__dir_step *step) {
     daf__buf_append(out, step->key, strlen(step->key) + 1);
 }
 
-/* The journal stays open, and empty, from the first change to the end of the handle: some file systems are slow to make
- * a file when many were removed just before. */
+/* The journal stays open, and empty, over the changes of a batch: some file systems are slow to make a file when many
+ * were removed just before. */
 static int open_journal(daf__dir_store *s) {
     const daf_io *io = s->settings.io;
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     if (s->journal >= 0)
         return 0;
-    s->journal = io->open(io->context, s->fd, DAF__JOURNAL,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    s->journal = io->open(io->context, s->fd, DAF__JOURNAL, flags, 0666);
+    /* One of an earlier change, which is final, could not be removed. */
+    if (s->journal < 0 && errno == EEXIST && io->unlink(io->context, s->fd, DAF__JOURNAL, 0) == 0)
+        s->journal = io->open(io->context, s->fd, DAF__JOURNAL, flags, 0666);
     return s->journal < 0 ? errno : 0;
 }
 

@@ -88,8 +88,7 @@ static int add_attributes(merge_job *job, const merge_part *part) {
     if (code != 0)
         return code;
     code = input_attributes(&in, &list);
-    d7_group usual = input_has(&in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS;
-    if (code == 0 && (!records_map(&list, usual, map_to_base, &map) ||
+    if (code == 0 && (!input_map_records(&in, &list, map_to_base, &map) ||
                       !records_merge(&job->attributes, &list, note_difference, job)))
         code = no_memory(job);
     attribute_free(&list);

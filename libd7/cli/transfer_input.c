@@ -322,16 +322,23 @@ static bool map_record(void *ctx, d7_group group, uint64_t item, uint64_t *ret_i
     const cut_map *map = ctx;
     column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
     uint64_t from = map->cut->from[set], to = map->cut->to[set], end = map->lengths.rows[set];
-    bool last = to >= end;
+    bool last = to == UINT64_MAX || (end && to >= end);
     if (item < from || (item >= to && !last))
         return false;
     *ret_item = item - from;
     return true;
 }
 
+/* Datasets on their own are never cut where there are photons or tags; where there are none, all are cut as photons are. */
+bool input_map_records(const transfer_input *in, attribute_list *list, record_map *map, void *ctx) {
+    bool tags = in->grouped && !input_has(in, SET_PHOTONS);
+    d7_group usual = tags ? D7_GROUP_TAGS : D7_GROUP_PHOTONS;
+    return records_map(list, usual, in->grouped ? D7_GROUP_NONE : usual, map, ctx);
+}
+
 bool cut_records(const transfer_input *in, const transfer_cut *cut, attribute_list *list) {
     cut_map map = {cut, input_lengths(in)};
-    return records_map(list, input_has(in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS, map_record, &map);
+    return input_map_records(in, list, map_record, &map);
 }
 
 void input_tell_trimmed(const transfer_input *in, const bool *wanted) {

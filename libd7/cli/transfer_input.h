@@ -6,6 +6,7 @@
 #include "attribute_list.h"
 #include "cli/pool.h"
 #include "commands.h"
+#include "transfer_records.h"
 
 /* Columns of one set have one value for each row. In a file that has neither photons nor tags, all datasets of equal
  * length are the rows of SET_PHOTONS. */
@@ -87,8 +88,10 @@ item_range cut_range(const transfer_input *in, const set_lengths *lengths, const
 /* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets] */
 int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut);
 
-/* Gives the records among the attributes the items that they have in the cut, see transfer_records.h. Returns false when
- * memory runs out. */
+/* records_map(), see transfer_records.h, for records of this file. Returns false when memory runs out. */
+bool input_map_records(const transfer_input *in, attribute_list *list, record_map *map, void *ctx);
+
+/* Gives the records among the attributes the items that they have in the cut. Returns false when memory runs out. */
 bool cut_records(const transfer_input *in, const transfer_cut *cut, attribute_list *list);
 
 /* As d7_reader's damage, for the user: "...; d7 repair ..." on standard error. Returns CLI_PROBLEMS for damage, else

@@ -118,9 +118,9 @@ static int part_attributes(transfer_part *part, attribute_list *list) {
     if (code != 0)
         return code;
     part_skips skips = sort_skips(part);
-    d7_group usual = input_has(part->in, SET_PHOTONS) ? D7_GROUP_PHOTONS : D7_GROUP_TAGS;
-    bool good = cut_records(part->in, &part->cut, list) && records_map(list, usual, map_skipped, &skips) &&
-                add_gaps(part, list) && (!part->is_cut || records_begin_cut(list, &part->place));
+    bool good = cut_records(part->in, &part->cut, list) &&
+                input_map_records(part->in, list, map_skipped, &skips) && add_gaps(part, list) &&
+                (!part->is_cut || records_begin_cut(list, &part->place));
     return good ? 0 : command_fail(part->self, "out of memory");
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "commands.h"
 
 static const char gap_prefix[] = "photond.gap.", marker_prefix[] = "photond.marker.",
@@ -16,121 +17,64 @@ static bool begins(const char *text, const char *prefix) {
 }
 
 bool record_has_item(const char *key) {
-    return begins(key, gap_prefix) || begins(key, marker_prefix);
+    return common_record_key(key, strlen(key));
 }
 
-/* ---- JSON: only as much as finds a member of an object and leaves the rest of the text alone ---- */
-
-static const char *skip_space(const char *p) {
-    return p + strspn(p, " \t\r\n");
+/* The group that a dataset's items count in; `own` for one that is in none. */
+static d7_group group_of_dataset(const common_record *record, d7_group own) {
+    char name[256];
+    if (!record->dataset || record->dataset_bytes >= sizeof name)
+        return own;
+    memcpy(name, record->dataset, record->dataset_bytes);
+    name[record->dataset_bytes] = 0;
+    d7_group group = d7_group_of(name);
+    return group == D7_GROUP_NONE ? own : group;
 }
 
-/* Past a string that begins at p; NULL: it does not end. */
-static const char *skip_string(const char *p) {
-    for (p++; *p && *p != '"'; p++)
-        if (*p == '\\' && !*++p)
-            return NULL;
-    return *p ? p + 1 : NULL;
-}
-
-static const char *skip_value(const char *p) {
-    size_t depth = 0;
-    do {
-        if (*p == '"') {
-            p = skip_string(p);
-            if (!p)
-                return NULL;
-            continue;
-        }
-        if (depth == 0 && !strchr("[{", *p))
-            return p + strcspn(p, ",}] \t\r\n");
-        depth += *p == '{' || *p == '[';
-        depth -= *p == '}' || *p == ']';
-        p++;
-    } while (depth && *p);
-    return depth ? NULL : p;
-}
-
-/* The text of a member's value. Returns false where the object has none, or is malformed before it. */
-static bool find_member(const char *json, const char *name, const char **ret_at, size_t *ret_n) {
-    const char *p = skip_space(json);
-    if (*p++ != '{')
-        return false;
-    for (;;) {
-        const char *key = skip_space(p);
-        p = *key == '"' ? skip_string(key) : NULL;
-        if (!p)
-            return false;
-        bool wanted = (size_t)(p - key) == strlen(name) + 2 && strncmp(key + 1, name, strlen(name)) == 0;
-        p = skip_space(p);
-        if (*p != ':')
-            return false;
-        const char *value = skip_space(p + 1);
-        p = *value ? skip_value(value) : NULL;
-        if (!p)
-            return false;
-        if (wanted) {
-            *ret_at = value;
-            *ret_n = (size_t)(p - value);
-            return true;
-        }
-        p = skip_space(p);
-        if (*p++ != ',')
-            return false;
+static d7_group record_group(const common_record *record, d7_group usual, d7_group own) {
+    switch (record->of) {
+    case COMMON_RECORD_PHOTONS:
+        return D7_GROUP_PHOTONS;
+    case COMMON_RECORD_TAGS:
+        return D7_GROUP_TAGS;
+    case COMMON_RECORD_DATASET:
+        return group_of_dataset(record, own);
+    case COMMON_RECORD_UNKNOWN:
+        return D7_GROUP_NONE;
+    default:
+        return usual;
     }
 }
 
-static bool find_item(const char *json, const char **ret_at, size_t *ret_n, uint64_t *ret_item) {
-    char digits[21];
-    if (!find_member(json, "item", ret_at, ret_n) || *ret_n == 0 || *ret_n >= sizeof digits)
-        return false;
-    memcpy(digits, *ret_at, *ret_n);
-    digits[*ret_n] = 0;
-    return parse_count(digits, ret_item);
-}
-
-bool record_item(const char *json, d7_group usual, d7_group *ret_group, uint64_t *ret_item) {
-    const char *at;
-    size_t n;
-    if (!find_item(json, &at, &n, ret_item))
-        return false;
-    *ret_group = usual;
-    if (find_member(json, "dataset", &at, &n)) /* of a dataset on its own, which is never cut */
-        return false;
-    if (!find_member(json, "group", &at, &n))
-        return true;
-    bool photons = n == 9 && memcmp(at, "\"photons\"", n) == 0,
-         tags = n == 6 && memcmp(at, "\"tags\"", n) == 0;
-    *ret_group = photons ? D7_GROUP_PHOTONS : D7_GROUP_TAGS;
-    return photons || tags;
-}
-
-char *record_with_item(const char *json, uint64_t item) {
-    const char *at;
+/* The same text with another item, in new memory; NULL: out of memory. */
+static char *with_item(const char *json, const common_record *record, uint64_t item) {
     char *text;
-    size_t n;
-    uint64_t old;
-    if (!find_item(json, &at, &n, &old) || old == item)
+    if (item == record->item)
         return strdup(json);
-    if (asprintf(&text, "%.*s%" PRIu64 "%s", (int)(at - json), json, item, at + n) < 0)
+    if (asprintf(&text, "%.*s%" PRIu64 "%s", (int)record->item_at, json, item,
+                 json + record->item_at + record->item_bytes) < 0)
         return NULL;
     return text;
 }
 
 /* ---- records ---- */
 
-bool records_map(attribute_list *list, d7_group usual, record_map *map, void *ctx) {
+bool records_map(attribute_list *list, d7_group usual, d7_group own, record_map *map, void *ctx) {
     for (attribute_node *node = list->first, *next; node; node = next) {
-        d7_group group;
+        common_record record;
         uint64_t item;
         next = node->next;
-        if (!record_has_item(node->key) || !record_item(node->value, usual, &group, &item))
+        if (!record_has_item(node->key) || !common_record_read(node->value, strlen(node->value), &record))
+            continue;
+        d7_group group = record_group(&record, usual, own);
+        item = record.item;
+        if (group == D7_GROUP_NONE)
             continue;
         if (!map(ctx, group, item, &item)) {
             attribute_remove(list, node);
             continue;
         }
-        char *text = record_with_item(node->value, item);
+        char *text = with_item(node->value, &record, item);
         if (!text)
             return false;
         free(node->value);
@@ -143,7 +87,7 @@ bool records_map(attribute_list *list, d7_group usual, record_map *map, void *ct
 static uint64_t next_number(const attribute_list *list, const char *prefix) {
     uint64_t next = 0, number;
     for (const attribute_node *node = list->first; node; node = node->next)
-        if (begins(node->key, prefix) && parse_count(node->key + strlen(prefix), &number) && number >= next)
+        if (common_record_numbered(node->key, strlen(node->key), prefix, &number) && number >= next)
             next = number + 1;
     return next;
 }

@@ -12,15 +12,10 @@ typedef bool record_map(void *ctx, d7_group group, uint64_t item, uint64_t *ret_
 /* Is this a numbered record with an item (gap, marker)? */
 bool record_has_item(const char *key);
 
-/* The item of a record's JSON text and the group that it counts in (`usual` where the text does not say). Returns false for
- * text that is no such record: it is kept as it is. */
-bool record_item(const char *json, d7_group usual, d7_group *ret_group, uint64_t *ret_item);
-
-/* The same text with another item, in new memory; NULL: out of memory. */
-char *record_with_item(const char *json, uint64_t item);
-
-/* Gives the records their new items and takes out those that are outside. Returns false when memory runs out. */
-bool records_map(attribute_list *list, d7_group usual, record_map *map, void *ctx);
+/* Gives the records their new items and takes out those that are outside. Items of records that do not say what they are
+ * counted in are `usual` ones, those of a dataset in no group `own` ones. D7_GROUP_NONE: such records stay as they are, like
+ * those that nobody can read. Returns false when memory runs out. */
+bool records_map(attribute_list *list, d7_group usual, d7_group own, record_map *map, void *ctx);
 
 /* The number that a new gap record may have; those after it are free too. */
 uint64_t records_next_gap(const attribute_list *list);

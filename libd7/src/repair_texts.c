@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "base/utf8.h"
 #include "repair.h"
 
 enum { RECORD_BYTES = 512, NAME_BYTES_MAX = 200 };
-static const char gap_prefix[] = "photond.gap.", marker_prefix[] = "photond.marker.";
+static const char gap_prefix[] = "photond.gap.";
 
 /* A gap record costs about 200 bytes: more than these would make an index of attributes alone. */
 enum { NEW_GAPS_MAX = 65536 };
@@ -32,150 +33,44 @@ char *d7__repair_text(const d7_alloc *a, const char *text, size_t bytes, size_t 
     return out;
 }
 
-/* ---- JSON objects, one level deep ---- */
-
-typedef struct span {
-    const char *at, *end;
-} span;
-
-static void skip_space(span *s) {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
-        s->at++;
-}
-
-static bool skip_char(span *s, char c) {
-    skip_space(s);
-    if (s->at == s->end || *s->at != c)
-        return false;
-    s->at++;
-    return true;
-}
-
-/* A string, without its quotes. */
-static bool take_string(span *s, span *ret) {
-    if (!skip_char(s, '"'))
-        return false;
-    ret->at = s->at;
-    for (; s->at < s->end && *s->at != '"'; s->at++)
-        if (*s->at == '\\' && s->at + 1 < s->end)
-            s->at++;
-    ret->end = s->at;
-    return skip_char(s, '"');
-}
-
-/* A value of any kind. */
-static bool take_value(span *s, span *ret) {
-    unsigned depth = 0;
-    skip_space(s);
-    ret->at = s->at;
-    while (s->at < s->end) {
-        char c = *s->at;
-        span text;
-        if (c == '"') {
-            if (!take_string(s, &text))
-                return false;
-            continue;
-        }
-        if (depth == 0 && (c == ',' || c == '}' || c == ']'))
-            break;
-        if (c == '{' || c == '[')
-            depth++;
-        if (c == '}' || c == ']')
-            depth--;
-        s->at++;
-    }
-    ret->end = s->at;
-    return ret->at < ret->end;
-}
-
-static bool is_text(span s, const char *text) {
-    return (size_t)(s.end - s.at) == strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
-}
-
-/* The value of a member of an object; false where there is none. */
-static bool find_member(const d7_attribute *a, const char *name, span *ret) {
-    span s = {a->value, a->value + a->value_bytes}, key, value;
-    bool there = skip_char(&s, '{');
-    while (there && take_string(&s, &key) && skip_char(&s, ':') && take_value(&s, &value)) {
-        if (is_text(key, name)) {
-            *ret = value;
-            return true;
-        }
-        there = skip_char(&s, ',');
-    }
-    return false;
-}
-
-/* A string member's text, without its quotes. */
-static bool find_string(const d7_attribute *a, const char *name, span *ret) {
-    span value;
-    return find_member(a, name, &value) && take_string(&value, ret);
-}
-
-/* A whole non-negative number; *ret is its digits. */
-static bool find_number(const d7_attribute *a, const char *name, span *ret, uint64_t *ret_value) {
-    uint64_t value = 0;
-    if (!find_member(a, name, ret))
-        return false;
-    const char *at = ret->at;
-    for (; at < ret->end && *at >= '0' && *at <= '9'; at++) {
-        if (value > (UINT64_MAX - 9) / 10)
-            return false;
-        value = 10 * value + (uint64_t)(*at - '0');
-    }
-    if (at == ret->at)
-        return false;
-    ret->end = at;
-    *ret_value = value;
-    return true;
-}
-
 /* ---- records about places ---- */
 
-/* Is it a record of that kind, and which number has it? */
-static bool is_record(const d7_attribute *a, const char *prefix, uint32_t *ret_number) {
-    size_t n = strlen(prefix);
-    uint32_t number = 0;
-    if (a->key_bytes <= n || a->key_bytes > n + 9 || memcmp(a->key, prefix, n) != 0)
-        return false;
-    for (size_t i = n; i < a->key_bytes; i++) {
-        if (a->key[i] < '0' || a->key[i] > '9')
-            return false;
-        number = 10 * number + (uint32_t)(a->key[i] - '0');
-    }
-    *ret_number = number;
-    return true;
+static const d7__taken *taken_of_dataset(const d7__repair_plan *p, const common_record *record) {
+    size_t i = record->dataset_number;
+    if (record->dataset)
+        i = d7__names_find(&p->r->header.names, record->dataset, record->dataset_bytes);
+    return i < p->r->header.n_datasets ? &p->takens[p->columns[i].taken] : NULL;
 }
 
-/* Which items a record is about; NULL: nobody knows. */
-static const d7__taken *taken_meant(const d7__repair_plan *p, const d7_attribute *a) {
-    span text;
-    if (find_string(a, "dataset", &text)) {
-        size_t i = d7__names_find(&p->r->header.names, text.at, (size_t)(text.end - text.at));
-        return i == SIZE_MAX ? NULL : &p->takens[p->columns[i].taken];
+/* What is taken out of the items that a record is about; NULL: nobody knows. */
+static const d7__taken *taken_meant(const d7__repair_plan *p, const common_record *record) {
+    switch (record->of) {
+    case COMMON_RECORD_PHOTONS:
+        return &p->takens[D7__TAKEN_PHOTONS];
+    case COMMON_RECORD_TAGS:
+        return &p->takens[D7__TAKEN_TAGS];
+    case COMMON_RECORD_DATASET:
+        return taken_of_dataset(p, record);
+    case COMMON_RECORD_UNKNOWN:
+        return NULL;
+    default:
+        return p->takens[D7__TAKEN_PHOTONS].used ? &p->takens[D7__TAKEN_PHOTONS]
+               : p->takens[D7__TAKEN_TAGS].used  ? &p->takens[D7__TAKEN_TAGS]
+                                                 : NULL;
     }
-    if (find_string(a, "group", &text))
-        return &p->takens[is_text(text, "tags") ? D7__TAKEN_TAGS : D7__TAKEN_PHOTONS];
-    for (size_t i = 0; i < D7__TAKEN_OWN; i++)
-        if (p->takens[i].used)
-            return &p->takens[i];
-    return NULL;
 }
 
 /* The record with its item at the new place, in *text; false where it stays as it is. */
 static bool rebase(const d7__repair_plan *p, const d7_attribute *a, d7__buffer *text, int *ret_code) {
-    uint32_t number;
-    uint64_t item;
-    span digits;
+    common_record record;
     *ret_code = 0;
-    if (!(is_record(a, gap_prefix, &number) || is_record(a, marker_prefix, &number)) ||
-        !find_number(a, "item", &digits, &item))
+    if (!common_record_key(a->key, a->key_bytes) || !common_record_read(a->value, a->value_bytes, &record))
         return false;
-    const d7__taken *t = taken_meant(p, a);
-    uint64_t place = t ? d7__taken_map(t, item < t->limit ? item : t->limit) : item;
+    const d7__taken *t = taken_meant(p, &record);
+    uint64_t item = record.item, place = t ? d7__taken_map(t, item < t->limit ? item : t->limit) : item;
     if (place == item)
         return false;
-    size_t before = (size_t)(digits.at - a->value), after = a->value_bytes - (size_t)(digits.end - a->value);
+    size_t before = record.item_at, rest = before + record.item_bytes;
     text->n = 0;
     if (d7__buffer_reserve(&p->r->alloc, text, a->value_bytes + 24) != 0) {
         *ret_code = D7_ERR_NOMEM;
@@ -184,8 +79,8 @@ static bool rebase(const d7__repair_plan *p, const d7_attribute *a, d7__buffer *
     char *out = (char *)text->data;
     memcpy(out, a->value, before);
     size_t n = before + (size_t)snprintf(out + before, 24, "%" PRIu64, place);
-    memcpy(out + n, digits.end, after);
-    text->n = n + after;
+    memcpy(out + n, a->value + rest, a->value_bytes - rest);
+    text->n = n + a->value_bytes - rest;
     return true;
 }
 
@@ -210,19 +105,19 @@ static void describe_taken(const d7__repair_plan *p, size_t taken, char *out, si
 }
 
 static int add_gap(const d7__repair_plan *p, d7__attributes *to, size_t taken, const d7__range *range,
-                   uint32_t number) {
-    char key[32], value[RECORD_BYTES], what[RECORD_BYTES / 2];
+                   uint64_t number) {
+    char key[40], value[RECORD_BYTES], what[RECORD_BYTES / 2];
     describe_taken(p, taken, what, sizeof what);
     int n = snprintf(value, sizeof value,
                      "{\"item\": %" PRIu64 ", \"count\": %" PRIu64
                      ", \"cause\": \"repair: damaged pages\", \"monotonic\": null, \"utc\": null, %s}",
                      range->from - range->before, range->to - range->from, what);
     d7_attribute a = {.key = key, .value = value, .value_bytes = (size_t)n};
-    a.key_bytes = (size_t)snprintf(key, sizeof key, "%s%08" PRIu32, gap_prefix, number);
+    a.key_bytes = (size_t)snprintf(key, sizeof key, "%s%08" PRIu64, gap_prefix, number);
     return d7__attributes_set(to, &a, NULL);
 }
 
-static int add_gaps(const d7__repair_plan *p, d7__attributes *to, uint32_t next) {
+static int add_gaps(const d7__repair_plan *p, d7__attributes *to, uint64_t next) {
     unsigned n = 0;
     for (size_t t = 0; t < p->n_takens; t++)
         for (size_t i = 0; i < p->takens[t].n && n < NEW_GAPS_MAX; i++, n++)
@@ -252,7 +147,7 @@ static int keep_text(const d7__repair_plan *p, const d7_attribute *a, d7__attrib
 
 int d7__repair_attributes(const d7__repair_plan *p, d7__attributes *to, d7_error *err) {
     d7__buffer text = {0};
-    uint32_t next_gap = 0, number;
+    uint64_t next_gap = 0, number;
     int rc = 0;
     for (size_t i = 0; i < p->r->attributes.n && rc == 0; i++) {
         d7_attribute a = p->r->attributes.items[i];
@@ -260,7 +155,7 @@ int d7__repair_attributes(const d7__repair_plan *p, d7__attributes *to, d7_error
             a.value = (const char *)text.data;
             a.value_bytes = text.n;
         }
-        if (is_record(&a, gap_prefix, &number) && number >= next_gap)
+        if (common_record_numbered(a.key, a.key_bytes, gap_prefix, &number) && number >= next_gap)
             next_gap = number + 1;
         if (rc == 0)
             rc = keep_text(p, &a, to);

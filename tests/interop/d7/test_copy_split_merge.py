@@ -169,13 +169,21 @@ def selections(folder):
 def files_without_groups(folder):
     """A range cuts all datasets, each as far as it goes."""
     path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons")
-    model = Model([("/a", U16, list(range(20000))), ("/b", 9, [float(i) for i in range(300)]), ("/c", 0, [])], {"k": "v"})
+    model = Model([("/a", U16, list(range(20000))), ("/b", 9, [float(i) for i in range(300)]), ("/c", 0, [])],
+                  {"k": "v", "photond.gap.00000000": '{"item": 150, "dataset": "/a", "group": "tags"}',
+                   "photond.gap.00000001": '{"dataset": 1, "item": 99}', "photond.marker.00000000": '{"item": 9000}',
+                   "photond.marker.00000001": '{"item": 8999}', "photond.marker.00000002": '{"group": "frames", "item": 5}',
+                   "photond.marker.00000003": '{"item": 500.5}', "photond.marker.x": '{"item": 500}'})
     model.write(path, random.Random(3))
     d7("copy", path, out, "--from", "100", "--to", "9000")
-    same(Model.read(out), Model([(n, t, v[100:9000]) for n, t, v in model.datasets], {"k": "v"}), "no groups")
+    kept = {"k": "v", "photond.gap.00000000": '{"item": 50, "dataset": "/a", "group": "tags"}',
+            "photond.marker.00000001": '{"item": 8899}', "photond.marker.00000002": '{"group": "frames", "item": 5}',
+            "photond.marker.00000003": '{"item": 500.5}', "photond.marker.x": '{"item": 500}'}
+    same(without_place(Model.read(out)), Model([(n, t, v[100:9000]) for n, t, v in model.datasets], kept), "no groups")
     d7("split", path, "-o", os.path.join(folder, "s.photons"), "--count", "7000", code=2)
     nothing_left(folder, "in.photons", "out.photons")
-    equal = Model([("/a", U16, list(range(20000))), ("/b", 9, [float(i) for i in range(20000)])], {"k": "v"})
+    equal = Model([("/a", U16, list(range(20000))), ("/b", 9, [float(i) for i in range(20000)])],
+                  {"k": "v", "photond.gap.00000000": '{"item": 15000, "dataset": "/b"}'})
     equal.write(path, random.Random(3))
     d7("split", path, "-o", os.path.join(folder, "s.photons"), "--count", "7000")
     parts = sorted(f for f in os.listdir(folder) if f.startswith("s."))

@@ -188,6 +188,14 @@ static int load(attempt *t, daf_error *err) {
     return t->loaded.descriptor.sparse ? load_sparse(t, err) : load_dense(t, err);
 }
 
+/* Nothing is always flat. */
+static void flatten_empty(attempt *t) {
+    daf__descriptor *d = &t->loaded.descriptor;
+    for (unsigned i = 0; i < DAF__N_PARTS; i++)
+        if (d->sparse ? d->parts[i].n_elements == 0 : t->rows * t->columns == 0)
+            d->parts[i].packed = false;
+}
+
 static int try_open(attempt *t, daf_error *err) {
     daf__descriptor *d = &t->loaded.descriptor;
     t->changed = false;
@@ -200,8 +208,7 @@ static int try_open(attempt *t, daf_error *err) {
         rc = daf__check_size(t->d, t->rows, t->columns, err);
     if (rc)
         return rc;
-    if (!d->sparse && t->rows * t->columns == 0)
-        d->parts[DAF__VALUES].packed = false; /* nothing is always flat */
+    flatten_empty(t);
     return open_payloads(t, err);
 }
 

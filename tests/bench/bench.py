@@ -4,7 +4,6 @@ Each pair runs the baseline (encoding only, 2 threads) and then the whole path (
 close; default sync interval, summaries on) on the same columns, both writing to the same folder. The medians of the pairs count. What the daemon
 stored is checked after every run: only a wrong result makes the exit status 1.
 """
-import argparse
 import hashlib
 import json
 import os
@@ -16,6 +15,8 @@ import tempfile
 import time
 
 import numpy as np
+
+from pairs import arguments, finish, folders, run
 
 WIDTH = {".u8": 1, ".u16": 2, ".u64": 8}
 DATASETS = {"x.u16": "/photons/x", "y.u16": "/photons/y", "dt.u16": "/photons/dt",
@@ -47,8 +48,7 @@ def repeated_hazelnut(source, target, repeat):
         json.dump(dict({k: manifest[k] for k in kept}, photons=n * repeat, milliseconds=len(ms) * repeat), f)
 
 
-def make_cases(work, here, source, events):
-    subprocess.run([sys.executable, os.path.join(here, "baseline", "make_columns.py"), work, str(events)], check=True)
+def make_cases(work, source, events):
     hazelnut = os.path.join(work, "hazelnut")
     repeated_hazelnut(source, hazelnut, max(1, events // 200000))
     photon = ["x.u16", "y.u16", "dt.u16"]
@@ -58,8 +58,7 @@ def make_cases(work, here, source, events):
 
 
 def run_baseline(program, case, out):
-    text = subprocess.run([program, "write", case.folder, str(case.repeat), out, "2", *case.columns], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
+    text = run(program, "write", case.folder, str(case.repeat), out, "2", *case.columns)
     os.unlink(out)
     return float(text.split("Mevents/s=")[1].split()[0]) * 1e6
 
@@ -132,32 +131,19 @@ def measure(case, baseline, bin_folder, folder, pairs):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--bin", required=True)
-    p.add_argument("--tools", required=True, help="folder with baseline and sink")
-    p.add_argument("--source", required=True, help="the hazelnut recording")
-    p.add_argument("--folder", required=True, help="where the files are written")
-    p.add_argument("--events", type=int, required=True)
-    p.add_argument("--pairs", type=int, required=True)
-    a = p.parse_args()
-    here = os.path.dirname(os.path.abspath(__file__))
-    work = tempfile.mkdtemp(prefix="photond-bench.")
-    folder = tempfile.mkdtemp(prefix="photond-bench.", dir=a.folder)
+    a = arguments(__doc__, ("--bin", "folder with photond, photon-send and d7"))
     print("%d cores, %d events, %d pairs, files in %s; end to end (sender, socket, daemon, file) against encoding alone"
           % (os.cpu_count(), a.events, a.pairs, a.folder))
     try:
-        print("bare socket: " + subprocess.run([os.path.join(a.tools, "sink"), "tcp", "2000", "256"], check=True,
-                                               stdout=subprocess.PIPE, text=True).stdout.strip())
-        for case in make_cases(work, here, a.source, a.events):
-            measure(case, os.path.join(a.tools, "baseline"), a.bin, folder, a.pairs)
+        with folders(a, a.events) as (work, folder):
+            print("bare socket: " + run(os.path.join(a.tools, "sink"), "tcp", "2000", "256").strip())
+            for case in make_cases(work, a.source, a.events):
+                measure(case, os.path.join(a.tools, "baseline"), a.bin, folder, a.pairs)
     except WrongResult as e:
         print("WRONG RESULT: %s" % e, file=sys.stderr)
         return 1
-    finally:
-        shutil.rmtree(work)
-        shutil.rmtree(folder)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -1,4 +1,4 @@
-"""What the benchmarks that pair our readers with the baseline's share: arguments, noise columns, a run, a line of ratios."""
+"""What the benchmarks that pair ours with the baseline share: arguments, folders, noise columns, a run, a line of ratios."""
 import argparse
 import contextlib
 import os
@@ -20,26 +20,33 @@ def arguments(doc, *more):
     p = argparse.ArgumentParser(description=doc)
     for name, text in more:
         p.add_argument(name, required=True, help=text)
-    p.add_argument("--tools", required=True, help="folder with baseline and read_bench")
-    p.add_argument("--source", help="not used: noise columns only")
+    p.add_argument("--tools", required=True, help="folder with baseline and what the benchmark compiles beside it")
+    p.add_argument("--source", help="the hazelnut recording, where it is used")
     p.add_argument("--folder", required=True, help="where the files are written")
-    p.add_argument("--events", type=int, required=True, help="photons in the file")
+    p.add_argument("--events", type=int, required=True, help="photons")
     p.add_argument("--pairs", type=int, required=True)
     return p.parse_args()
 
 
 @contextlib.contextmanager
-def noise_columns(a):
-    """(folder of the noise columns, how often they are repeated, folder for large files); both are removed at the end."""
+def folders(a, photons):
+    """(folder with made columns of so many photons, folder for large files); both are removed at the end."""
     work, folder = tempfile.mkdtemp(prefix="photond-bench."), tempfile.mkdtemp(prefix="photond-bench.", dir=a.folder)
     here = os.path.dirname(os.path.abspath(__file__))
     try:
-        once = min(a.events, ONCE)
-        run(sys.executable, os.path.join(here, "baseline", "make_columns.py"), work, str(once))
-        yield os.path.join(work, "noise"), max(1, round(a.events / once)), folder
+        run(sys.executable, os.path.join(here, "baseline", "make_columns.py"), work, str(photons))
+        yield work, folder
     finally:
         shutil.rmtree(work)
         shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def noise_columns(a):
+    """(folder of the noise columns, how often they are repeated, folder for large files)"""
+    once = min(a.events, ONCE)
+    with folders(a, once) as (work, folder):
+        yield os.path.join(work, "noise"), max(1, round(a.events / once)), folder
 
 
 def ratios_text(rates, base):

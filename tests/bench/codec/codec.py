@@ -4,13 +4,13 @@ For each set of columns a pair is: the baseline's `write` and `read`, then codec
 medians of the pairs count. (The baseline also frames and writes to a file in memory; codec_bench encodes and decodes pages
 between buffers.) Only a wrong result makes the exit status 1.
 """
-import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from pairs import arguments, finish, folders, ratios_text, run  # noqa: E402
 
 WIDTH = {".u16": 2, ".u64": 8}
 PHOTON = ["x.u16", "y.u16", "dt.u16"]
@@ -25,8 +25,7 @@ class Case:
         self.repeat = max(1, BASELINE_VALUES // values)
 
 
-def make_cases(work, here, source, events):
-    subprocess.run([sys.executable, os.path.join(here, "..", "baseline", "make_columns.py"), work, str(events)], check=True)
+def make_cases(work, source):
     return [Case("uint16, noise columns", os.path.join(work, "noise"), PHOTON),
             Case("uint16, hazelnut columns", source, PHOTON),
             Case("uint64 ps, Poisson 1 M/s", os.path.join(work, "tags_1M"), ["time.u64"]),
@@ -34,8 +33,7 @@ def make_cases(work, here, source, events):
 
 
 def baseline(program, what, case, out):
-    text = subprocess.run([program, what, case.folder, str(case.repeat), out, "1", *case.columns], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
+    text = run(program, what, case.folder, str(case.repeat), out, "1", *case.columns)
     return float(text.split("Mvalues/s=")[1].split()[0])
 
 
@@ -65,34 +63,18 @@ def measure(case, tools, kernels, pairs, folder):
     for what in ("encode", "decode"):
         print("  %-7s %-12s %7.0f M values/s" % (what, "baseline", statistics.median(base[what])))
         for k in kernels:
-            ratios = [r / b for r, b in zip(rates[k][what], base[what])]
-            print("  %-7s %-12s %7.0f M values/s   ratio %5.1f (of pairs: %.1f to %.1f)"
-                  % (what, k, statistics.median(rates[k][what]), statistics.median(ratios), min(ratios), max(ratios)), flush=True)
+            print("  %-7s %-12s %7.0f M values/s   %s"
+                  % (what, k, statistics.median(rates[k][what]), ratios_text(rates[k][what], base[what])), flush=True)
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--tools", required=True, help="folder with baseline and codec_bench")
-    p.add_argument("--source", required=True, help="the hazelnut recording")
-    p.add_argument("--folder", required=True, help="where the baseline's files are written")
-    p.add_argument("--events", type=int, required=True)
-    p.add_argument("--pairs", type=int, required=True)
-    a = p.parse_args()
-    here = os.path.dirname(os.path.abspath(__file__))
-    work, folder = tempfile.mkdtemp(prefix="photond-bench."), tempfile.mkdtemp(prefix="photond-bench.", dir=a.folder)
-    try:
-        kernels = subprocess.run([os.path.join(a.tools, "codec_bench"), "--kernels"], check=True, stdout=subprocess.PIPE,
-                                 text=True).stdout.split()
-        for case in make_cases(work, here, a.source, a.events):
+    a = arguments(__doc__)
+    kernels = run(os.path.join(a.tools, "codec_bench"), "--kernels").split()
+    with folders(a, a.events) as (work, folder):
+        for case in make_cases(work, a.source):
             measure(case, a.tools, kernels, a.pairs, folder)
-    except subprocess.CalledProcessError as e:
-        print(e, file=sys.stderr)
-        return 1
-    finally:
-        shutil.rmtree(work)
-        shutil.rmtree(folder)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

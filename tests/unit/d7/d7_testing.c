@@ -4,6 +4,21 @@
 
 static const d7_dataset datasets[] = {{"/x", D7_UINT16}, {"/y", D7_UINT16}, {"/ms", D7_UINT64}};
 
+void testing_place_begin(testing_place *ret) {
+    *ret = (testing_place){0};
+    ret->io = memio_table(&ret->file);
+    ret->alloc = memcount_table(&ret->memory);
+    ret->threads = executor_new(3);
+    ret->executor = executor_table(ret->threads);
+}
+
+bool testing_place_end(testing_place *place) {
+    executor_free(place->threads);
+    bool leak = place->memory.outstanding != 0 || place->file.opened_memory;
+    memio_free(&place->file);
+    return leak;
+}
+
 d7_writer_options testing_writer_options(const d7_io *io) {
     d7_writer_options o;
     d7_writer_options_init(&o);

@@ -3,7 +3,24 @@
 #define TESTS_UNIT_D7_D7_TESTING_H
 
 #include "d7/d7.h"
+#include "executor.h"
 #include "memio.h"
+
+/* A file in memory, memory that is counted, and three threads. */
+typedef struct testing_place {
+    memio file;
+    d7_io io;
+    memcount memory;
+    d7_alloc alloc;
+    executor *threads;
+    d7_executor executor;
+} testing_place;
+
+/* *ret must stay where it is. */
+void testing_place_begin(testing_place *ret);
+
+/* Releases it. Returns true when memory was leaked, or a file is still open: a teardown's result. */
+bool testing_place_end(testing_place *place);
 
 /* Writer options with the file in memory. */
 d7_writer_options testing_writer_options(const d7_io *io);

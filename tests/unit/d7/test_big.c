@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "d7_testing.h"
-#include "executor.h"
 #include "testing.h"
 
 enum {
@@ -16,19 +15,14 @@ enum {
 };
 
 typedef struct fixture {
-    memcount memory;
-    d7_alloc alloc;
-    executor *threads;
-    d7_executor executor;
+    testing_place at;
     d7_reader *r;
     d7_error err;
 } fixture;
 
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
-    f->alloc = memcount_table(&f->memory);
-    f->threads = executor_new(3);
-    f->executor = executor_table(f->threads);
+    testing_place_begin(&f->at);
     *state = f;
     return 0;
 }
@@ -36,8 +30,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     fixture *f = *state;
     d7_reader_free(f->r);
-    executor_free(f->threads);
-    bool leak = f->memory.outstanding != 0;
+    bool leak = testing_place_end(&f->at);
     free(f);
     return leak;
 }
@@ -48,11 +41,11 @@ static void reopen(fixture *f, const d7_io *io, bool recover, bool quick) {
     o.recover = recover;
     o.quick = quick;
     o.io = io;
-    o.alloc = &f->alloc;
-    o.executor = &f->executor;
+    o.alloc = &f->at.alloc;
+    o.executor = &f->at.executor;
     d7_reader_free(f->r);
     f->r = NULL;
-    f->memory.peak = 0;
+    f->at.memory.peak = 0;
     if (d7_reader_open(&f->r, "memory", &o, &f->err) != 0)
         fail_msg("open: %s", f->err.text);
 }
@@ -156,7 +149,7 @@ static void check_rows(fixture *f, uint64_t from, uint64_t to, size_t chunk_item
 static void check_many_pages(fixture *f, uint64_t n, bool closed) {
     char *value = long_value();
     assert_true(d7_reader_pages(f->r) >= N_PAGES);
-    assert_true(f->memory.peak <= FIXED_MEMORY + 16 * d7_reader_pages(f->r));
+    assert_true(f->at.memory.peak <= FIXED_MEMORY + 16 * d7_reader_pages(f->r));
     assert_int_equal(d7_reader_n_damages(f->r), 0);
     assert_int_equal(items(f, 0), n);
     assert_int_equal(items(f, PLACES), n);
@@ -164,11 +157,11 @@ static void check_many_pages(fixture *f, uint64_t n, bool closed) {
     assert_string_equal(d7_reader_find_attribute(f->r, "long"), value);
     if (closed)
         assert_string_equal(d7_reader_find_attribute(f->r, "later"), value);
-    size_t before = f->memory.bytes;
-    f->memory.peak = before;
+    size_t before = f->at.memory.bytes;
+    f->at.memory.peak = before;
     check_rows(f, 0, n, 0);
     check_rows(f, n / 2 + 1, n / 2 + 100, 0);
-    assert_true(f->memory.peak - before < 8 << 20);
+    assert_true(f->at.memory.peak - before < 8 << 20);
     free(value);
 }
 
@@ -383,7 +376,7 @@ static void offsets_over_4_gb(void **state) {
     check_large(f);
     reopen(f, &io, true, false);
     check_large(f);
-    assert_true(f->memory.peak <= FIXED_MEMORY);
+    assert_true(f->at.memory.peak <= FIXED_MEMORY);
     file->size -= file->size % D7_BLOCK_BYTES; /* all but the epilogue */
     reopen(f, &io, false, false);
     assert_int_equal(d7_reader_state(f->r), D7_STATE_OPEN);

@@ -2,7 +2,6 @@
  * pages, columns of unequal length, pages of unexpected length. Each with one lane and with several. */
 #include "d7_builder.h"
 #include "d7_testing.h"
-#include "executor.h"
 #include "testing.h"
 
 enum { N = 60000, PAGE = 4096 };
@@ -11,12 +10,7 @@ static const d7_dataset datasets[] = {
     {"/x", D7_UINT16}, {"/t", D7_UINT64}, {"/b", D7_UINT8}, {"/none", D7_INT32}};
 
 typedef struct fixture {
-    memio file;
-    d7_io io;
-    memcount memory;
-    d7_alloc alloc;
-    executor *threads;
-    d7_executor executor;
+    testing_place at;
     d7_reader *r;
     d7_columns *c;
     d7_error err;
@@ -24,10 +18,7 @@ typedef struct fixture {
 
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
-    f->io = memio_table(&f->file);
-    f->alloc = memcount_table(&f->memory);
-    f->threads = executor_new(3);
-    f->executor = executor_table(f->threads);
+    testing_place_begin(&f->at);
     *state = f;
     return 0;
 }
@@ -36,9 +27,7 @@ static int teardown(void **state) {
     fixture *f = *state;
     d7_columns_free(f->c);
     d7_reader_free(f->r);
-    executor_free(f->threads);
-    bool leak = f->memory.outstanding != 0 || f->file.opened_memory;
-    memio_free(&f->file);
+    bool leak = testing_place_end(&f->at);
     free(f);
     return leak;
 }
@@ -69,7 +58,7 @@ static void append(d7_writer *w, uint32_t ds, size_t n) {
 }
 
 static void write_file(fixture *f, size_t n_x, size_t n_t, size_t n_b) {
-    d7_writer_options o = testing_writer_options(&f->io);
+    d7_writer_options o = testing_writer_options(&f->at.io);
     d7_writer *w;
     o.overwrite = true;
     o.bytes_per_page = PAGE;
@@ -84,9 +73,9 @@ static void write_file(fixture *f, size_t n_x, size_t n_t, size_t n_b) {
 static void open_reader(fixture *f, unsigned lanes) {
     d7_reader_options o;
     d7_reader_options_init(&o);
-    o.io = &f->io;
-    o.alloc = &f->alloc;
-    o.executor = lanes > 1 ? &f->executor : NULL;
+    o.io = &f->at.io;
+    o.alloc = &f->at.alloc;
+    o.executor = lanes > 1 ? &f->at.executor : NULL;
     o.lanes = lanes;
     d7_columns_free(f->c);
     f->c = NULL;
@@ -204,7 +193,7 @@ static void ends_and_ragged_columns(void **state) {
 static void damage_page(fixture *f, uint32_t ds, uint64_t page) {
     d7_page_info info;
     assert_int_equal(d7_reader_page(f->r, ds, page, &info), 0);
-    f->file.data[info.offset + 2] = 0x7A; /* the field's number */
+    f->at.file.data[info.offset + 2] = 0x7A; /* the field's number */
 }
 
 /* Pages of /x hold 2048 items, of /t 512, of /b 4096. */
@@ -292,7 +281,7 @@ static void build_odd(fixture *f, size_t odd, size_t n_odd) {
             build_dataset_page(&b, 1, t, 8);
     }
     build_epilogue(&b, build_index(&b, 0, b.n_pages, NULL), true);
-    build_end(&b, &f->file);
+    build_end(&b, &f->at.file);
 }
 
 static void odd_pages_in_the_middle(void **state) {
@@ -331,7 +320,7 @@ static void odd_page_before_the_first_row(void **state) {
             x += length;
         }
         build_epilogue(&b, build_index(&b, 0, b.n_pages, NULL), true);
-        build_end(&b, &f->file);
+        build_end(&b, &f->at.file);
         open_reader(f, lanes);
         d7_columns_options o = {.from = 320, .to = UINT64_MAX, .chunk_items = 64};
         d7_chunk chunk;
@@ -359,7 +348,7 @@ static void odd_page_before_the_first_row(void **state) {
 /* ---- refreshing in between ---- */
 
 static d7_writer *start_growing(fixture *f) {
-    d7_writer_options o = testing_writer_options(&f->io);
+    d7_writer_options o = testing_writer_options(&f->at.io);
     d7_writer *w;
     o.overwrite = true;
     o.bytes_per_page = PAGE;
@@ -416,14 +405,14 @@ static void a_cut_file_ends_the_reading(void **state) {
         size_t n, half;
         unsigned changes;
         grow(w, 0, 8 * 2048);
-        half = f->file.n;
+        half = f->at.file.n;
         grow(w, 8 * 2048, 8 * 2048);
         d7_writer_free(w);
         open_reader(f, 4);
         assert_int_equal(open_columns(f, 2, 0, ends[i], 12 * 2048, false), 0);
         assert_int_equal(check_next(f, 2, 0, &at, &n), 0);
         assert_int_equal(n, 12 * 2048);
-        f->file.n = half;
+        f->at.file.n = half;
         assert_int_equal(d7_reader_refresh(f->r, &changes, &f->err), 0);
         assert_true(changes & D7_CHANGE_CUT);
         assert_int_equal(check_next(f, 2, 0, &at, &n), D7_ERR_STATE);
@@ -448,10 +437,10 @@ static void memory_may_end_anywhere(void **state) {
     for (unsigned lanes = 1; lanes <= 4; lanes += 3)
         for (long at = 1;; at++) {
             open_reader(f, lanes);
-            f->memory.calls = 0;
-            f->memory.fail_at = at;
+            f->at.memory.calls = 0;
+            f->at.memory.fail_at = at;
             int rc = read_all(f);
-            f->memory.fail_at = 0;
+            f->at.memory.fail_at = 0;
             if (rc == 0)
                 break;
             assert_int_equal(rc, D7_ERR_NOMEM);

@@ -2,27 +2,18 @@
  * file; no memory is taken once the first reading has been done. */
 #include "d7_builder.h"
 #include "d7_testing.h"
-#include "executor.h"
 #include "testing.h"
 
 enum { N = 150000, ITEMS = 2048, PAGE = 2 * ITEMS, ENTRY_MAX = 400000 };
 
 typedef struct fixture {
-    memio file;
-    d7_io io;
-    memcount memory;
-    d7_alloc alloc;
-    executor *threads;
-    d7_executor executor;
+    testing_place at;
     d7_reader *one, *many; /* the same file, with one lane and with several */
 } fixture;
 
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
-    f->io = memio_table(&f->file);
-    f->alloc = memcount_table(&f->memory);
-    f->threads = executor_new(3);
-    f->executor = executor_table(f->threads);
+    testing_place_begin(&f->at);
     *state = f;
     return 0;
 }
@@ -31,9 +22,7 @@ static int teardown(void **state) {
     fixture *f = *state;
     d7_reader_free(f->one);
     d7_reader_free(f->many);
-    executor_free(f->threads);
-    bool leak = f->memory.outstanding != 0 || f->file.opened_memory;
-    memio_free(&f->file);
+    bool leak = testing_place_end(&f->at);
     free(f);
     return leak;
 }
@@ -44,7 +33,7 @@ static d7_reader *open_with(fixture *f, const d7_io *io, const d7_executor *thre
     d7_error err;
     d7_reader_options_init(&o);
     o.io = io;
-    o.alloc = &f->alloc;
+    o.alloc = &f->at.alloc;
     o.executor = threads;
     o.lanes = lanes;
     if (d7_reader_open(&r, "memory", &o, &err) != 0)
@@ -57,7 +46,7 @@ static void open_both(fixture *f, const d7_io *io, unsigned lanes) {
     d7_reader_free(f->many);
     f->one = f->many = NULL;
     f->one = open_with(f, io, NULL, 0);
-    f->many = open_with(f, io, &f->executor, lanes);
+    f->many = open_with(f, io, &f->at.executor, lanes);
 }
 
 static void same_problems(const fixture *f) {
@@ -106,9 +95,9 @@ static void any_number_of_lanes_reads_the_same(void **state) {
     fixture *f = *state;
     uint16_t *x = testing_noise(11, N);
     uint64_t rng = 4;
-    testing_write(&f->io, N, 3000, 64, PAGE, true);
+    testing_write(&f->at.io, N, 3000, 64, PAGE, true);
     for (unsigned lanes = 0; lanes <= 40; lanes = lanes * 2 + 1) {
-        open_both(f, &f->io, lanes);
+        open_both(f, &f->at.io, lanes);
         assert_int_equal(read_both(f, 0, 0, N, x), 0);
         for (int i = 0; i < 20; i++) {
             uint64_t from = testing_random(&rng) % N;
@@ -123,14 +112,14 @@ static void any_number_of_lanes_reads_the_same(void **state) {
 static void damage_is_told_the_same(void **state) {
     fixture *f = *state;
     uint64_t rng = 77;
-    testing_write(&f->io, N, 3000, 64, PAGE, true);
-    open_both(f, &f->io, 4);
+    testing_write(&f->at.io, N, 3000, 64, PAGE, true);
+    open_both(f, &f->at.io, 4);
     uint64_t end = page_offset(f->one, 0, 60);
     for (int round = 0; round < 12; round++) {
         for (int i = 0; i < 5; i++)
-            f->file.data[200 + testing_random(&rng) % (end - 200)] ^=
+            f->at.file.data[200 + testing_random(&rng) % (end - 200)] ^=
                 (uint8_t)(1u << testing_random(&rng) % 8);
-        open_both(f, &f->io, 4);
+        open_both(f, &f->at.io, 4);
         for (uint32_t ds = 0; ds < 2; ds++) {
             d7_dataset_info info;
             d7_error err;
@@ -172,11 +161,11 @@ static void any_executor_will_do(void **state) {
                                             {.submit = run_now, .wait = nothing_to_wait_for}};
     fixture *f = *state;
     uint16_t *x = testing_noise(11, N);
-    testing_write(&f->io, N, 3000, 64, PAGE, true);
+    testing_write(&f->at.io, N, 3000, 64, PAGE, true);
     for (size_t i = 0; i < 2; i++) {
-        open_both(f, &f->io, 1);
+        open_both(f, &f->at.io, 1);
         d7_reader_free(f->many);
-        f->many = open_with(f, &f->io, &executors[i], 3);
+        f->many = open_with(f, &f->at.io, &executors[i], 3);
         assert_int_equal(read_both(f, 0, 5, N - 10, x), 0);
     }
     free(x);
@@ -187,17 +176,17 @@ static void reading_takes_no_memory(void **state) {
     fixture *f = *state;
     uint16_t *x = testing_noise(11, N);
     uint64_t rng = 6;
-    testing_write(&f->io, N, 3000, 64, PAGE, true);
-    open_both(f, &f->io, 4);
+    testing_write(&f->at.io, N, 3000, 64, PAGE, true);
+    open_both(f, &f->at.io, 4);
     assert_int_equal(read_both(f, 0, 1, N - 2, x), 0);
-    f->memory.fail_at = 1;
+    f->at.memory.fail_at = 1;
     for (int i = 0; i < 30; i++) {
         uint64_t from = testing_random(&rng) % N;
         assert_int_equal(read_both(f, 0, from, (size_t)(testing_random(&rng) % (N - from)), x), 0);
     }
     assert_int_equal(read_both(f, 0, 0, N, x), 0);
-    assert_int_equal(f->memory.calls, 0);
-    f->memory.fail_at = 0;
+    assert_int_equal(f->at.memory.calls, 0);
+    f->at.memory.fail_at = 0;
     free(x);
 }
 
@@ -251,14 +240,14 @@ static void the_first_failed_read_is_told(void **state) {
     fixture *f = *state;
     uint16_t *x = testing_noise(11, N);
     static broken_disk disk; /* the readers are freed after the test */
-    disk = (broken_disk){.inner = f->io, .from = UINT64_MAX / 2, .again = UINT64_MAX / 2};
+    disk = (broken_disk){.inner = f->at.io, .from = UINT64_MAX / 2, .again = UINT64_MAX / 2};
     d7_io io = {.ctx = &disk,
                 .open = broken_open,
                 .close = broken_close,
                 .size = broken_size,
                 .held = broken_held,
                 .pread = broken_pread};
-    testing_write(&f->io, N, 3000, 64, PAGE, true);
+    testing_write(&f->at.io, N, 3000, 64, PAGE, true);
     open_both(f, &io, 4);
     uint64_t damaged = page_offset(f->one, 0, 5);
     disk.from = page_offset(f->one, 0, 20) + 500;
@@ -270,7 +259,7 @@ static void the_first_failed_read_is_told(void **state) {
         assert_int_equal(read_both(f, 0, 22 * ITEMS, 40 * ITEMS, x), D7_ERR_IO);
         assert_int_equal(read_both(f, 0, 51 * ITEMS, 10 * ITEMS, x), 0);
         if (round == 1) /* from now on there is damage before */
-            f->file.data[damaged + 3] = 0x7A;
+            f->at.file.data[damaged + 3] = 0x7A;
     }
     free(x);
 }
@@ -300,7 +289,7 @@ static const d7_dataset one_dataset[] = {{"/x", D7_UINT16}};
 
 static void finish(builder *b, fixture *f) {
     build_epilogue(b, build_index(b, 0, b->n_pages, NULL), true);
-    build_end(b, &f->file);
+    build_end(b, &f->at.file);
 }
 
 static void pages_may_be_very_long(void **state) {
@@ -314,7 +303,7 @@ static void pages_may_be_very_long(void **state) {
         else
             build_page(&b, 0, D7_UINT16, x + i * 64, 64);
     finish(&b, f);
-    open_both(f, &f->io, 3);
+    open_both(f, &f->at.io, 3);
     assert_int_equal(read_both(f, 0, 0, 64 * 40, x), 0);
     assert_int_equal(read_both(f, 0, 100, 2000, x), 0);
     assert_int_equal(d7_reader_n_problems(f->one), 0);
@@ -338,13 +327,13 @@ static void odd_lengths_in_the_middle(void **state) {
                 total += n;
             }
             finish(&b, f);
-            open_both(f, &f->io, 4);
+            open_both(f, &f->at.io, 4);
             assert_int_equal(read_both(f, 0, 0, 64 * odd, x), 0);
             assert_int_equal(read_both(f, 0, 10, 64 * odd, x), 0); /* meets it with its last items */
             assert_int_equal(d7_reader_dataset(f->many, 0, &info), 0);
             assert_int_equal(info.items, total);
             assert_int_equal(read_both(f, 0, 0, total, x), 0);
-            open_both(f, &f->io, 4);
+            open_both(f, &f->at.io, 4);
             assert_int_equal(d7_reader_dataset(f->many, 0, &info), 0);
             size_t items =
                 (size_t)info

@@ -46,6 +46,11 @@ static int system_link(void *context, int dirfd, const char *from, const char *t
     return linkat(dirfd, from, dirfd, to, 0);
 }
 
+static int system_link_from(void *context, int from_dirfd, const char *from, int dirfd, const char *to) {
+    (void)context;
+    return linkat(from_dirfd, from, dirfd, to, 0);
+}
+
 static int system_unlink(void *context, int dirfd, const char *path, int flags) {
     (void)context;
     return unlinkat(dirfd, path, flags);
@@ -65,6 +70,7 @@ const daf_io daf__system_io = {
     .sync = system_sync,
     .rename = system_rename,
     .link = system_link,
+    .link_from = system_link_from,
     .unlink = system_unlink,
     .mkdir = system_mkdir,
 };

@@ -17,6 +17,7 @@ struct daf_io {
     int (*sync)(void *context, int fd);
     int (*rename)(void *context, int dirfd, const char *from, const char *to);
     int (*link)(void *context, int dirfd, const char *from, const char *to);
+    int (*link_from)(void *context, int from_dirfd, const char *from, int dirfd, const char *to);
     int (*unlink)(void *context, int dirfd, const char *path, int flags);
     int (*mkdir)(void *context, int dirfd, const char *path, mode_t mode);
 };

@@ -244,6 +244,68 @@ static int dir_create(daf__store *base, daf__out **ret, daf_error *err) {
     return 0;
 }
 
+static int link_write(daf__out *out, const void *data, size_t bytes, uint64_t offset, daf_error *err) {
+    (void)data;
+    (void)bytes;
+    daf__dir_out *o = (daf__dir_out *)out;
+    return daf__fail(err, DAF_ERR_IO, 0, offset, "%s/%s: is a link to a file that must not change",
+                     o->store->base.path, o->name);
+}
+
+static const daf__out_ops link_ops = {.write = link_write, .discard = out_discard};
+
+static bool cannot_be_linked(int os_errno) {
+    return os_errno == EXDEV || os_errno == EPERM || os_errno == EMLINK || os_errno == EOPNOTSUPP ||
+           os_errno == ENOSYS || os_errno == ELOOP;
+}
+
+/* Links the file to a staging name and opens it; 0 or an errno. */
+static int make_link(daf__dir_out *o, const daf__dir_store *from, const char *key) {
+    const daf_io *io = o->store->settings.io;
+    char name[DAF__STAGING_NAME];
+    int linked;
+    do {
+        daf__dir_staging_name(o->store, name);
+        linked = io->link_from(io->context, from->fd, key, o->store->fd, name);
+    } while (linked != 0 && errno == EEXIST);
+    if (linked != 0)
+        return errno;
+    memcpy(o->name, name, sizeof name);
+    o->fd = io->open(io->context, o->store->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    return o->fd < 0 ? errno : 0;
+}
+
+static int check_link(const daf__dir_out *o, const daf__stamp *expected, const char *key, daf_error *err) {
+    struct stat st;
+    if (fstat(o->fd, &st) != 0)
+        return daf__dir_fail(o->store, errno, "look at", o->name, err);
+    daf__stamp stamp = daf__dir_stamp_of(&st);
+    if (!daf__stamps_equal(&stamp, expected))
+        return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: was replaced while it was linked", key);
+    return 0;
+}
+
+int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *key,
+                  const daf__stamp *expected, daf_error *err) {
+    daf__dir_out *o = calloc(1, sizeof *o);
+    if (!o)
+        return daf__no_memory(err);
+    *o = (daf__dir_out){
+        .base = {.ops = &link_ops, .size = expected->bytes}, .store = (daf__dir_store *)to, .fd = -1};
+    int failed = make_link(o, (const daf__dir_store *)from, key), rc = 0;
+    if (failed)
+        rc = daf__fail(err, cannot_be_linked(failed) ? DAF_ERR_UNSUPPORTED : DAF_ERR_IO, failed, 0,
+                       "%s/%s: cannot be linked into %s", from->path, key, to->path);
+    if (rc == 0)
+        rc = check_link(o, expected, key, err);
+    if (rc) {
+        out_discard(&o->base);
+        return rc;
+    }
+    *ret = &o->base;
+    return 0;
+}
+
 int daf__dir_make_folder(daf__dir_store *s, const char *key) {
     const daf_io *io = s->settings.io;
     if (io->mkdir(io->context, s->fd, key, 0777) != 0)

@@ -48,6 +48,11 @@ int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open
 /* Adds steps that remove all that is there, the marker first. */
 int daf__dir_store_clear(daf__store *s, daf__change *c, daf_error *err);
 
+/* A new out of `to` that is a hard link of the file `key` of another directory store, which must still be the one of
+ * `expected`. Returns 0; DAF_ERR_UNSUPPORTED the file systems do not allow it; DAF_ERR_MISSING, DAF_ERR_IO. */
+int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *key,
+                  const daf__stamp *expected, daf_error *err);
+
 /* Tries to take the writer's lock of a store that was opened for reading, for the moment; not while a reorder is to be
  * rolled back. */
 bool daf__dir_store_lock(daf__store *s);

@@ -727,6 +727,50 @@ DAF_API DAF_MUST_USE int daf_vector_info(daf *d, daf_info *ret, const char *axis
 DAF_API DAF_MUST_USE int daf_matrix_info(daf *d, daf_info *ret, const char *rows, const char *columns,
                                          const char *name, daf_error *err);
 
+/* ------------------------------------------------------------------------------------------------ Zarr */
+
+/* A repository can take the form of a Zarr v3 tree, RUN.daf.zarr, which zarr-python, xarray and others open without
+ * knowing of this format: g["vectors/cell/age"][...], and g["matrices/cell/gene/UMIs"][...] of shape (genes, cells).
+ * The payloads are the same bytes in both forms, so the conversion hard-links them: it takes little time and room, and
+ * each form stays what it is when the other is deleted. Since they are shared, nobody may write into them in place;
+ * this library and zarr-python replace files instead. */
+
+typedef struct daf_zarr_options {
+    bool
+        strict; /* fail (DAF_ERR_UNSUPPORTED) rather than copy a payload that cannot be linked: across file systems,
+                    or out of an archive */
+    bool sync; /* what is made is on the disk when the call returns */
+    /* As in daf_options, of what is made; linked files keep theirs. */
+    unsigned file_mode, directory_mode;
+    const daf_executor *executor; /* NULL: everything in the calling thread */
+    const daf_io *io;             /* NULL */
+} daf_zarr_options;
+
+/* Fills in the defaults. */
+DAF_API void daf_zarr_options_init(daf_zarr_options *options);
+
+/* What a conversion did with the payloads. */
+typedef struct daf_zarr_report {
+    uint64_t n_linked, linked_bytes;
+    uint64_t n_copied, copied_bytes; /* as they are, where linking was not possible */
+    uint64_t written_bytes; /* of what had to be spelled anew: scalars, axes, texts; shards without index */
+} daf_zarr_report;
+
+/* Makes the tree `to` of all that the repository `from` holds.
+ *  ret      may be NULL
+ *  from     whatever daf_open opens
+ *  to       a path that ends in ".daf.zarr", where nothing is yet. The tree is built beside it under a hidden name and
+ *           renamed when it is whole; what a killed process has left of that goes with the next attempt.
+ *  options  NULL: the defaults
+ *  Sparse   properties of texts become dense ones with an attribute from which daf_zarr_import restores them.
+ *  Returns  0; DAF_ERR_ARG the path; DAF_ERR_EXISTS; DAF_ERR_BUSY another process is making it; DAF_ERR_NAME a name
+ *           that no Zarr tree can hold; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED a payload is not what its descriptor says;
+ *           DAF_ERR_UNSUPPORTED; as daf_open
+ *  Source   specification "ZarrDaf", sections 1 to 6
+ */
+DAF_API DAF_MUST_USE int daf_zarr_export(daf_zarr_report *ret, const char *from, const char *to,
+                                         const daf_zarr_options *options, daf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

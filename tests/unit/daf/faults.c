@@ -80,6 +80,10 @@ static int fault_link(void *x, int dirfd, const char *from, const char *to) {
     return hit(x) ? -1 : daf__system_io.link(NULL, dirfd, from, to);
 }
 
+static int fault_link_from(void *x, int from_dirfd, const char *from, int dirfd, const char *to) {
+    return hit(x) ? -1 : daf__system_io.link_from(NULL, from_dirfd, from, dirfd, to);
+}
+
 static int fault_unlink(void *x, int dirfd, const char *path, int flags) {
     return hit(x) ? -1 : daf__system_io.unlink(NULL, dirfd, path, flags);
 }
@@ -98,6 +102,7 @@ daf_io test_faulty_io(test_faults *f) {
                     .sync = fault_sync,
                     .rename = fault_rename,
                     .link = fault_link,
+                    .link_from = fault_link_from,
                     .unlink = fault_unlink,
                     .mkdir = fault_mkdir};
 }

@@ -179,8 +179,8 @@ typedef struct d7_executor {
 
 /* ---- Pages: pure functions ----
  *
- * Which variant of the code does the work on this processor is chosen at the first page; all variants give the same bytes
- * and find the same errors. The environment variable D7_KERNEL forces one, for tests: see d7(1). */
+ * Which variant of the code does the work on this processor is chosen at the first page; all variants give the same
+ * bytes and find the same errors. The environment variable D7_KERNEL forces one, for tests: see d7(1). */
 
 /** Bytes that suffice for the entry of a page of n items; SIZE_MAX where none would. Any thread. */
 D7_API size_t d7_page_bound(d7_type type, size_t n);
@@ -301,16 +301,16 @@ enum d7_writer_warning {
     D7_WARN_CHECKSUMS = 8,     /* those beside the file are not complete: see d7_writer_checksum_failure() */
 };
 
-/** What the user should be told once about this file: bits of d7_writer_warning. D7_WARN_CHECKSUMS comes up later than
- * creation, the others do not. */
+/** What the user should be told once about this file: bits of d7_writer_warning. D7_WARN_CHECKSUMS comes up later
+ * than creation, the others do not. */
 D7_API unsigned d7_writer_warnings(const d7_writer *w);
 
 /** Why the checksums beside the file end early; the file itself is fine. Any state.
  *  Returns  false when they do not, or none were asked for; ret_failure is untouched then */
 D7_API bool d7_writer_checksum_failure(const d7_writer *w, d7_error *ret_failure);
 
-/** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name it
- * by this path from now on. For files that are made under another name than they get.
+/** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name
+ * it by this path from now on. For files that are made under another name than they get.
  *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM; the first error again when the writer has failed
  *  Thread   as all of the writer, and not beside d7_writer_sync_data()
  */
@@ -356,9 +356,9 @@ D7_API D7_MUST_USE int d7_writer_append(d7_writer *w, uint32_t dataset_id, const
 D7_API D7_MUST_USE int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry,
                                              size_t bytes, size_t n_items, d7_error *err);
 
-/** Ends a dataset before the file is closed: what waits for its page becomes a last, short one. For datasets that are
- * complete while others go on, so that their last items can be read and survive a crash. Not for recorders that keep a
- * tail: a slot does not say that a dataset has ended, and such a file cannot be resumed.
+/** Ends a dataset before the file is closed: what waits for its page becomes a last, short one. For datasets that
+ * are complete while others go on, so that their last items can be read and survive a crash. Not for recorders that
+ * keep a tail: a slot does not say that a dataset has ended, and such a file cannot be resumed.
  *  Returns  0, also when it was ended before; D7_ERR_ARG: no such dataset; D7_ERR_NOSPACE (nothing has changed, try
  *           again); D7_ERR_NOMEM (likewise); D7_ERR_STATE; D7_ERR_IO
  */
@@ -610,7 +610,7 @@ D7_API D7_MUST_USE int d7_reader_problem(const d7_reader *r, size_t i, d7_proble
  *           first and its items; out holds the items of the good pages); D7_ERR_TRUNCATED: the file has
  *           shrunk since it was opened; D7_ERR_NOMEM; D7_ERR_IO
  *  Pages of other writers may hold an unexpected number of items: the first one met makes the reader count
- *  the whole dataset, after which d7_reader_dataset() may tell another number of items.
+ *  all pages, after which d7_reader_dataset() may tell another number of items.
  */
 D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_t from, size_t n, void *out,
                                       d7_error *err);
@@ -618,9 +618,9 @@ D7_API D7_MUST_USE int d7_reader_read(d7_reader *r, uint32_t dataset_id, uint64_
 /** Fill with d7_columns_options_init(). */
 typedef struct d7_columns_options {
     uint64_t from; /* the first row; default 0 */
-    uint64_t
-        to; /* one past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by
-                           refreshing the reader */
+    /* One past the last; default UINT64_MAX: the end of the shortest column, wherever that moves by refreshing the
+     * reader. */
+    uint64_t to;
     size_t chunk_items; /* the most rows of one d7_columns_next(); default 0: 262144, at most 32 MiB */
     bool skip_damaged;  /* leave out rows that a damaged page of some column held; default: an error */
 } d7_columns_options;
@@ -648,9 +648,9 @@ D7_API D7_MUST_USE int d7_columns_open(d7_columns **ret_columns, d7_reader *r, c
 typedef struct d7_chunk {
     uint64_t first_item; /* the row of values[..][0] */
     size_t n;            /* rows; 0: the end */
-    const void *const
-        *values; /* [columns][n] in the order of dataset_ids, of each one's type, host byte order, aligned for
-                                  it; good until the next call */
+    /* [columns][n] in the order of dataset_ids, of each one's type, host byte order, aligned for it; good until the
+     * next call. */
+    const void *const *values;
 } d7_chunk;
 
 /** The next rows, in rising order; between 1 and chunk_items of them, n of 0 at the end. Pages are read from the
@@ -685,7 +685,8 @@ D7_API D7_MUST_USE int d7_reader_page(const d7_reader *r, uint32_t dataset_id, u
 D7_API D7_MUST_USE int d7_reader_find_page(const d7_reader *r, uint32_t dataset_id, uint64_t item,
                                            uint64_t *ret_page);
 
-/** A page as it is in the file: its serialised entry, unknown fields included, for d7_writer_append_page() of a copy.
+/** A page as it is in the file: its serialised entry, unknown fields included, for d7_writer_append_page() of a
+ * copy.
  *  ret_entry good until the next call with this reader
  *  Returns   0; D7_ERR_ARG: no such page; D7_ERR_CORRUPT: it is damaged (only what is needed to count its items was
  *            looked at: the values may still turn out to be damaged); D7_ERR_TRUNCATED; D7_ERR_NOMEM; D7_ERR_IO
@@ -693,8 +694,8 @@ D7_API D7_MUST_USE int d7_reader_find_page(const d7_reader *r, uint32_t dataset_
 D7_API D7_MUST_USE int d7_reader_page_entry(d7_reader *r, uint32_t dataset_id, uint64_t page,
                                             const uint8_t **ret_entry, size_t *ret_bytes, d7_error *err);
 
-/** The same page under another dataset number, and in the form that d7_writer_append_page() takes: the number first, all
- * other fields of the page as they are. For copies that select datasets, and for pages of other writers.
+/** The same page under another dataset number, and in the form that d7_writer_append_page() takes: the number
+ * first, all other fields of the page as they are. For copies that select datasets, and for pages of other writers.
  *  out      [cap] bytes, not overlapping entry; bytes + 16 always suffice
  *  Returns  0 and the entry's length; D7_ERR_CORRUPT: no page; D7_ERR_LIMIT: cap is too small, or longer than
  *           D7_ENTRY_BYTES_MAX
@@ -744,8 +745,8 @@ D7_API d7_group d7_group_of(const char *dataset_name);
 /** The first dataset of a role. Returns 0; D7_ERR_NOTFOUND. */
 D7_API D7_MUST_USE int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_id);
 
-/** Items that every column of a group has: the length of the shortest; 0 where the file has none. In a closed file a
- * column without any item is one that was not in use, and does not count. */
+/** Items that every column of a group has: the length of the shortest; 0 where the file has none. In a closed file
+ * a column without any item is one that was not in use, and does not count. */
 D7_API uint64_t d7_reader_group_items(const d7_reader *r, d7_group group);
 
 /** The photons of a millisecond of the recording, by /photons/ms.
@@ -783,12 +784,13 @@ typedef struct d7_verify_summary {
 
 /** Reads the whole file from front to back and holds it against every rule of the format: framing, messages,
  * pages, their lengths, places of the islands, that islands and global index list exactly the pages, the
- * epilogue and its place, attributes (D7_DAMAGE, D7_STYLE); and against what recordings are (D7_DATA): /photons/x and y
- * within /photons/PositionBits and /photons/dt within /photons/TacBits, where those attributes are there; /photons/ms
- * not falling and, in a closed file, at most the number of photons; the columns of a group, in a closed file, of equal
- * length (datasets without any item aside). Checksums beside the file (NAME.photons.crc) are compared: an entry that is where
- * and as long as they say and has other bytes is damage, everything that is wrong with them alone is style. A file that is open and whole is without damage. Unknown fields are no problem.
- * Faults of consecutive pages of a dataset are one problem, with the items from the first to the last.
+ * epilogue and its place, attributes (D7_DAMAGE, D7_STYLE); and against what recordings are (D7_DATA): /photons/x
+ * and y within /photons/PositionBits and /photons/dt within /photons/TacBits, where those attributes are there;
+ * /photons/ms not falling and, in a closed file, at most the number of photons; the columns of a group, in a closed
+ * file, of equal length (datasets without any item aside). Checksums beside the file (NAME.photons.crc) are
+ * compared: an entry that is where and as long as they say and has other bytes is damage, everything that is wrong
+ * with them alone is style. A file that is open and whole is without damage. Unknown fields are no problem. Faults
+ * of consecutive pages of a dataset are one problem, with the items from the first to the last.
  *  r           opened without `recover` and `quick`
  *  on_problem  called for each problem, those that opening and reading found first; NULL is allowed: they are
  *              among the reader's problems then
@@ -833,9 +835,9 @@ typedef struct d7_repair_dataset {
     uint64_t kept;     /* items of the result, those filled not counted */
     uint64_t lost;     /* in damaged pages */
     uint64_t left_out; /* readable, but other columns of the group have lost theirs, or end earlier */
-    uint64_t
-        filled; /* entries of /photons/ms in a lost page: they have the value of the next one, so that later
-                          milliseconds keep their numbers */
+    /* Entries of /photons/ms in a lost page: they have the value of the next one, so that later milliseconds keep
+     * their numbers. */
+    uint64_t filled;
     bool more_lost; /* and a number of items that nobody knows, at the end */
 } d7_repair_dataset;
 
@@ -854,11 +856,12 @@ typedef struct d7_repair_report {
     d7_state source_state;
     bool unframed;
     bool tail_included; /* items of the tail beside are in the result */
-    uint64_t
-        unknown_from; /* byte of the file from which on pages cannot be told their item numbers, because it is not
-                                    known what was lost there: none of them is kept; D7_NO_OFFSET: there is no such place */
-    uint64_t unlisted_pages;     /* found where an index says that there were none: blocks of the file have been moved or
-                                    copied, and these pages are not kept */
+    /* Byte of the file from which on pages cannot be told their item numbers, because it is not known what was lost
+     * there: none of them is kept. D7_NO_OFFSET: there is no such place. */
+    uint64_t unknown_from;
+    /* Pages found where an index says that there were none: blocks of the file have been moved or copied. They are
+     * not kept. */
+    uint64_t unlisted_pages;
     uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
     d7_repair_dataset *datasets; /* [n_datasets] */
     size_t n_datasets;
@@ -866,32 +869,35 @@ typedef struct d7_repair_report {
     size_t n_gaps;
     uint64_t cut_bytes;  /* in place: cut off the end and kept in NAME.photons.cut.N, */
     uint32_t cut_number; /* this N, when cut_bytes > 0 */
-    d7_alloc alloc;
+    d7_alloc alloc;      /* what it was made with */
 } d7_repair_report;
 
 /** Releases what the report holds; it is empty then. Any thread. */
 D7_API void d7_repair_report_free(d7_repair_report *report);
 
-/** Writes what can be saved of a file into a new one that is closed and has no damage. The file itself is not changed.
+/** Writes what can be saved of a file into a new one that is closed and has no damage. The file itself is not
+ * changed.
  *
- * Every whole page is kept as it is, in its place and with its unknown fields; so are the header's, and all attributes in
- * their order. Columns of a group (d7_group_of()) stay aligned: items that one has lost in the middle are taken out of all,
- * and all end where the shortest does. /photons/ms is re-based, and so are the gaps and markers that the daemon writes
- * (photond.gap.N, photond.marker.N); each gap made here becomes another photond.gap.N. What a tail beside the file holds is
- * included. A file that is closed and has no damage is left alone, and nothing is written.
+ * Every whole page is kept as it is, in its place and with its unknown fields; so are the header's, and all
+ * attributes in their order. Columns of a group (d7_group_of()) stay aligned: items that one has lost in the middle
+ * are taken out of all, and all end where the shortest does. /photons/ms is re-based, and so are the gaps and
+ * markers that the daemon writes (photond.gap.N, photond.marker.N); each gap made here becomes another
+ * photond.gap.N. What a tail beside the file holds is included. A file that is closed and has no damage is left
+ * alone, and nothing is written.
  *
  * Pages that checksums beside the file (NAME.photons.crc) say have changed since they were written count as lost.
  *
- * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was written
- * after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed place. Where an
- * index covers a place it alone says which pages are there: pages of blocks that were moved or copied are not kept, and from
- * a place on where a part of the file was taken out or put in nothing is.
+ * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was
+ * written after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed
+ * place. Where an index covers a place it alone says which pages are there: pages of blocks that were moved or
+ * copied are not kept, and from a place on where a part of the file was taken out or put in nothing is.
  *
  *  out_path  must not exist; give a temporary name and rename it, if it must never be seen half written
  *  options   NULL: defaults
- *  Returns   0 and the report (released by the caller); D7_ERR_LOCKED: a writer holds the file; D7_ERR_EXISTS: out_path;
- *            D7_ERR_CORRUPT: no file without damage could be made of it; D7_ERR_CANCELLED; D7_ERR_NOSPACE; else as
- *            d7_reader_open() and d7_writer_create(). On failure nothing is left at out_path
+ *  Returns   0 and the report (released by the caller); D7_ERR_LOCKED: a writer holds the file; D7_ERR_EXISTS:
+ *            out_path; D7_ERR_CORRUPT: no file without damage could be made of it; D7_ERR_CANCELLED;
+ *            D7_ERR_NOSPACE; else as d7_reader_open() and d7_writer_create(). On failure nothing is left at
+ *            out_path
  *  Memory    up to 50 bytes a page, and some of the largest entry
  *  Disk      the new file is synced, its name is the caller's to sync
  *  Source    format: sections 5 and 7 of the D7 specification
@@ -899,50 +905,51 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
 D7_API D7_MUST_USE int d7_repair(const char *path, const char *out_path, const d7_repair_options *options,
                                  d7_repair_report *ret_report, d7_error *err);
 
-/** Closes a file that was cut short: what follows its last whole page or island is copied to NAME.photons.cut.N and cut off,
- * and the global index and the epilogue are written. No byte of a whole page is touched; nothing else is repaired. Columns
- * that end at different items stay so.
+/** Closes a file that was cut short: what follows its last whole page or island is copied to NAME.photons.cut.N and
+ * cut off, and the global index and the epilogue are written. No byte of a whole page is touched; nothing else is
+ * repaired. Columns that end at different items stay so.
  *
- * Every step is synced before the next and can be cut short: the same call again then goes on. Done twice, the second time
- * finds a file that is fine.
+ * Every step is synced before the next and can be cut short: the same call again then goes on. Done twice, the
+ * second time finds a file that is fine.
  *
- *  Returns  0 and the report; D7_ERR_LOCKED; D7_ERR_STATE: there is a tail beside (the recorder recovers it), damage that is
- *           not at the end, or an index without an epilogue that another writer made: d7_repair() is for those;
- *           D7_ERR_CANCELLED and D7_ERR_NOSPACE (what was a file cut short still is one); D7_ERR_UNSUPPORTED: unframed;
- *           else as d7_reader_open(); D7_ERR_IO
+ *  Returns  0 and the report; D7_ERR_LOCKED; D7_ERR_STATE: there is a tail beside (the recorder recovers it),
+ *           damage that is not at the end, or an index without an epilogue that another writer made: d7_repair() is
+ *           for those; D7_ERR_CANCELLED and D7_ERR_NOSPACE (what was a file cut short still is one);
+ *           D7_ERR_UNSUPPORTED: unframed; else as d7_reader_open(); D7_ERR_IO
  */
 D7_API D7_MUST_USE int d7_repair_in_place(const char *path, const d7_repair_options *options,
                                           d7_repair_report *ret_report, d7_error *err);
 
 /* ---- Checksums ---- */
 
-/* Beside a file a writer can keep NAME.photons.crc (d7_writer_options.checksums): place, length and CRC-32C of every entry,
- * by which d7_reader_verify() finds bytes that have changed since. The bytes are in docs/d7-checksums.md. The file itself
- * is the same with and without, and counts most: once it is created, nothing that happens to the checksums makes a call
- * of the writer fail. They are written after what they are of, kept in memory while the disk is full (16 bytes an entry),
- * and given up after any other failure, or when the disk is still full at the close: D7_WARN_CHECKSUMS. They are synced when
- * the file is closed; after a crash d7_writer_resume() with the same option makes up for those that are missing, and
- * without it cuts them to what is still true. */
+/* Beside a file a writer can keep NAME.photons.crc (d7_writer_options.checksums): place, length and CRC-32C of every
+ * entry, by which d7_reader_verify() finds bytes that have changed since. The bytes are in docs/d7-checksums.md. The file
+ * itself is the same with and without, and counts most: once it is created, nothing that happens to the checksums
+ * makes a call of the writer fail. They are written after what they are of, kept in memory while the disk is full
+ * (16 bytes an entry), and given up after any other failure, or when the disk is still full at the close:
+ * D7_WARN_CHECKSUMS. They are synced when the file is closed; after a crash d7_writer_resume() with the same option
+ * makes up for those that are missing, and without it cuts them to what is still true. */
 
 #define D7_CHECKSUMS_SUFFIX ".crc"
 
 /** Writes the checksums of a file that has none, or not all. The pages are not looked into: verify first.
  *  path      of the new file, an existing one is replaced; NULL: NAME.photons.crc beside
  *  progress  NULL is allowed
- *  Returns   0; D7_ERR_LOCKED: a writer holds the file; D7_ERR_CORRUPT: it is damaged; D7_ERR_CANCELLED; D7_ERR_TRUNCATED;
- *            D7_ERR_NOSPACE; D7_ERR_NOMEM; D7_ERR_IO. On failure nothing is left at the path
+ *  Returns   0; D7_ERR_LOCKED: a writer holds the file; D7_ERR_CORRUPT: it is damaged; D7_ERR_CANCELLED;
+ *            D7_ERR_TRUNCATED; D7_ERR_NOSPACE; D7_ERR_NOMEM; D7_ERR_IO. On failure nothing is left at the path
  *  Disk      synced; its name is the caller's to sync
  */
 D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path, d7_progress_fn *progress,
                                                  void *progress_ctx, d7_error *err);
 
-/** Compares the checksums beside the file (NAME.photons.crc), where there are any that are its own, with the file as it is.
- * Pages whose bytes are not those that were written are damaged from then on, for everything that reads with `r`, also where
- * they decode; they and other entries that have changed are among the reader's problems as CHECKSUM. Reads the whole file
- * when there are checksums, else nothing. d7_reader_verify() compares too, but leaves such pages readable.
+/** Compares the checksums beside the file (NAME.photons.crc), where there are any that are its own, with the file
+ * as it is. Pages whose bytes are not those that were written are damaged from then on, for everything that reads
+ * with `r`, also where they decode; they and other entries that have changed are among the reader's problems as
+ * CHECKSUM. Reads the whole file when there are checksums, else nothing. d7_reader_verify() compares too, but
+ * leaves such pages readable.
  *  progress  NULL is allowed
- *  Returns   0, also when something has changed; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has shrunk; D7_ERR_NOMEM;
- *            D7_ERR_IO
+ *  Returns   0, also when something has changed; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has shrunk;
+ *            D7_ERR_NOMEM; D7_ERR_IO
  *  Memory    16 bytes for each entry that differs
  *  Thread    one at a time per reader
  */
@@ -1135,7 +1142,8 @@ D7_API D7_MUST_USE int d7_tail_create(d7_tail **ret_tail, const char *path, cons
                                       uint64_t first_sequence, const d7_tail_options *options, d7_error *err);
 
 /** The table through which the writer of the file (and nothing else) writes: does what the tail's own table
- * does, and keeps the checksums of what was written to the first file that is open for writing. Lives as long as the tail. */
+ * does, and keeps the checksums of what was written to the first file that is open for writing. Lives as long as
+ * the tail. */
 D7_API const d7_io *d7_tail_io(d7_tail *t);
 
 /** Writes a slot. What it says is there after a crash of the program; after a power cut it may be.

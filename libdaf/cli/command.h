@@ -5,26 +5,34 @@
 #include <daf/daf.h>
 #include <stdio.h>
 
+#include "cli/command.h"
 #include "cli/output.h"
+#include "cli/pool.h"
 
-typedef struct command {
-    const char *name;
-    const char *summary; /* one line of the overview */
-    const char *usage;   /* the whole help */
-    /* argv[0] is the program's name; the subcommand's own arguments follow. Returns an exit code. */
-    int (*run)(int argc, char **argv);
-} command;
+extern const cli_command command_delete, command_describe, command_get, command_pack, command_set,
+    command_tree, command_unpack;
 
-extern const command command_describe, command_get, command_set;
+/* Says why; returns the exit code: CLI_PROBLEMS when the repository is damaged, else CLI_USAGE. */
+int command_fail(const cli_command *self, const daf_error *err);
 
-/* Says why on standard error, and returns the exit code: 1 when the repository is damaged, else 2. */
-int command_fail(const daf_error *err);
+/* Opens the repository; chunks are worked on by the pool's threads (NULL: by the calling one). Returns 0, or an exit code
+ * after saying why. */
+int command_open(const cli_command *self, daf **ret, const char *path, const char *mode, cli_pool *pool);
 
-/* A usage error: prints the sentence and how to get help. Returns CLI_USAGE. */
-int command_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends a writable handle. `code`: the exit code so far. Returns that, or, when it is 0 and closing fails, another after
+ * saying why. */
+int command_close(const cli_command *self, daf *d, int code);
 
-/* Prints the help to standard output. Returns CLI_OK. */
-int command_help(const command *c);
+/* A whole number from 1 to `most`. Returns false after saying why. */
+bool parse_positive(const cli_command *self, const char *option, const char *text, long most, long *ret);
+
+/* --codec, --level, --chunk-kb of what is written packed. */
+enum { OPTION_CODEC = 512, OPTION_LEVEL, OPTION_CHUNK_KB };
+#define PACKING_OPTIONS                                                                                      \
+    {"codec", required_argument, NULL, OPTION_CODEC}, {"level", required_argument, NULL, OPTION_LEVEL}, {    \
+        "chunk-kb", required_argument, NULL, OPTION_CHUNK_KB                                                 \
+    }
+bool take_packing_option(const cli_command *self, daf_set_options *how, int option, const char *argument);
 
 /* ---- which property */
 

@@ -1,30 +1,11 @@
 /* daf get: the values of one property on standard output. */
-#include <getopt.h>
 #include <string.h>
 
 #include "cli/npy.h"
 #include "command.h"
 
-static const char usage[] =
-    "Usage: daf get PATH scalar NAME\n"
-    "       daf get PATH axis NAME\n"
-    "       daf get PATH vector AXIS NAME\n"
-    "       daf get PATH matrix ROWS COLUMNS NAME\n"
-    "Writes the values to standard output.\n\n"
-    "  --format text   one value a line; of a matrix one row a line, its values separated by tabs (default)\n"
-    "           csv    with the entries of the axes and a heading line\n"
-    "           raw    bare little-endian values, a matrix column by column; texts as lines\n"
-    "           npy    a NumPy array of the same shape (numbers only)\n"
-    "           json   a value, an array, or an array of rows; NaN and infinities as strings\n"
-    "  --help          this text\n\n"
-    "Examples:\n"
-    "  daf get run.daf scalar photons\n"
-    "  daf get run.daf vector dt_bin counts --format csv > decay.csv\n"
-    "  daf get run.daf matrix y_pixel x_pixel intensity --format npy > image.npy\n";
-
 static int refuse_form(const char *what) {
-    fprintf(stderr, "daf get: %s has no npy form; use text, csv or json\n", what);
-    return CLI_USAGE;
+    return cli_fail(&command_get, "%s has no npy form; use text, csv or json", what);
 }
 
 /* ---- scalars */
@@ -214,7 +195,7 @@ static int get_array(daf *d, const target *t, value_format form) {
     if (rc == 0 && form == FORMAT_CSV && t->columns)
         rc = daf_get_axis(d, &columns, t->columns, &err);
     view v = {.values = values, .rows = rows, .columns = columns, .target = t};
-    code = rc ? command_fail(&err) : print_view(&v, form);
+    code = rc ? command_fail(&command_get, &err) : print_view(&v, form);
     daf_array_free(values);
     daf_array_free(rows);
     daf_array_free(columns);
@@ -225,36 +206,59 @@ static int get_scalar(daf *d, const target *t, value_format form) {
     daf_error err;
     daf_scalar scalar;
     if (daf_get_scalar(d, &scalar, t->name, &err) != 0)
-        return command_fail(&err);
+        return command_fail(&command_get, &err);
     int code = print_scalar(t->name, &scalar, form);
     daf_scalar_clear(&scalar);
     return code;
 }
 
-static int run(int argc, char **argv) {
+static bool take(void *context, int option, const char *argument) {
+    (void)option;
+    if (format_parse(context, argument) == 0)
+        return true;
+    cli_fail(&command_get, "no format \"%s\"", argument);
+    return false;
+}
+
+static int run(const cli_command *self, int argc, char **argv) {
     static const struct option options[] = {
         {"format", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0}};
     value_format form = FORMAT_TEXT;
     target t;
     daf *d;
-    daf_error err;
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (c == 'h')
-            return command_help(&command_get);
-        if (c != 'f')
-            return command_usage(&command_get, "wrong options");
-        if (format_parse(&form, optarg) != 0)
-            return command_usage(&command_get, "no format \"%s\"", optarg);
+    int code = cli_options(self, argc, argv, options, take, &form, 2, 5);
+    if (code >= 0)
+        return code;
+    int n = argc - optind - 1;
+    if (target_parse(&t, n, argv + optind + 1) != n)
+        return cli_misused(self, "a path and one property are needed");
+    cli_pool *pool = cli_pool_new(0);
+    code = command_open(self, &d, argv[optind], "r", pool);
+    if (code == CLI_OK) {
+        code = t.kind == TARGET_SCALAR ? get_scalar(d, &t, form) : get_array(d, &t, form);
+        daf_free(d);
     }
-    int n = argc - optind;
-    if (n < 2 || target_parse(&t, n - 1, argv + optind + 1) != n - 1)
-        return command_usage(&command_get, "a path and one property are needed");
-    if (daf_open(&d, argv[optind], "r", NULL, &err) != 0)
-        return command_fail(&err);
-    int code = t.kind == TARGET_SCALAR ? get_scalar(d, &t, form) : get_array(d, &t, form);
-    daf_free(d);
+    cli_pool_free(pool);
     return code;
 }
 
-const command command_get = {
-    .name = "get", .summary = "writes the values of a property", .usage = usage, .run = run};
+const cli_command command_get = {
+    .name = "get",
+    .summary = "writes the values of a property",
+    .help = "Usage: daf get PATH scalar NAME\n"
+            "       daf get PATH axis NAME\n"
+            "       daf get PATH vector AXIS NAME\n"
+            "       daf get PATH matrix ROWS COLUMNS NAME\n"
+            "Writes the values to standard output.\n\n"
+            "  --format text   one value a line; of a matrix one row a line, its values separated by tabs "
+            "(default)\n"
+            "           csv    with the entries of the axes and a heading line\n"
+            "           raw    bare little-endian values, a matrix column by column; texts as lines\n"
+            "           npy    a NumPy array of the same shape (numbers only)\n"
+            "           json   a value, an array, or an array of rows; NaN and infinities as strings\n"
+            "  --help          this text\n\n"
+            "Examples:\n"
+            "  daf get run.daf scalar photons\n"
+            "  daf get run.daf vector dt_bin counts --format csv > decay.csv\n"
+            "  daf get run.daf matrix y_pixel x_pixel intensity --format npy > image.npy\n",
+    .run = run};

@@ -10,12 +10,15 @@
 #include "cli/npy.h"
 
 int input_fail(const input *in, const char *format, ...) {
+    char *text;
     va_list args;
-    fprintf(stderr, "daf set: %s: ", strcmp(in->path, "-") == 0 ? "standard input" : in->path);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    int n = vasprintf(&text, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    cli_fail(&command_set, "%s: %s", strcmp(in->path, "-") == 0 ? "standard input" : in->path,
+             n < 0 ? "out of memory" : text);
+    if (n >= 0)
+        free(text);
     return -1;
 }
 

@@ -1,5 +1,4 @@
 /* daf set: one property from a file or standard input. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,45 +6,14 @@
 #include "command.h"
 #include "input.h"
 
-static const char usage[] =
-    "Usage: daf set PATH scalar NAME [FILE | --value TEXT] [--type TYPE]\n"
-    "       daf set PATH axis NAME [FILE]\n"
-    "       daf set PATH vector AXIS NAME [FILE] --type TYPE\n"
-    "       daf set PATH matrix ROWS COLUMNS NAME [FILE] --type TYPE\n"
-    "Stores the values of FILE (or of standard input) in the repository.\n\n"
-    "  --type TYPE      Bool, Int8 to Int64, UInt8 to UInt64, Float32, Float64, String;\n"
-    "                   scalars and axes: String unless given; npy: as the file says\n"
-    "  --format text    one value a line; of a matrix one row a line, numbers separated by tabs\n"
-    "                   or blanks, texts by tabs (default)\n"
-    "           raw     bare little-endian values, a matrix column by column; texts as lines\n"
-    "           npy     a NumPy array of one dimension (matrix: two, scalar: none), either order\n"
-    "           json    a value, an array, or an array of rows\n"
-    "  --value TEXT     the scalar's value itself\n"
-    "  --create         make the repository when there is none\n"
-    "  --overwrite      replace a property that is there\n"
-    "  --packed         compress it in chunks, when it is as large as one; --flat: do not\n"
-    "  --codec CODEC    blosc_zstd_bitshuffle (default), blosc_lz4_bitshuffle, zstd or gzip\n"
-    "  --level N        1 to 9, zstd 1 to 22 (default 5)\n"
-    "  --chunk-kb N     size of a chunk before compression in KB (default 8)\n"
-    "  --help           this text\n\n"
-    "Examples:\n"
-    "  daf set run.daf scalar sample --value 'hazelnut, slice 3' --create\n"
-    "  seq 0 4095 | daf set run.daf axis dt_bin\n"
-    "  daf set run.daf vector dt_bin counts counts.npy --format npy --packed\n"
-    "  daf get old.daf matrix y x image --format npy | daf set run.daf matrix y x image --format npy\n";
-
 enum {
-    OPTION_TYPE = 1,
+    OPTION_TYPE = 256,
     OPTION_FORMAT,
     OPTION_VALUE,
     OPTION_CREATE,
     OPTION_OVERWRITE,
     OPTION_PACKED,
-    OPTION_FLAT,
-    OPTION_CODEC,
-    OPTION_LEVEL,
-    OPTION_CHUNK_KB,
-    OPTION_HELP
+    OPTION_FLAT
 };
 
 static const struct option options[] = {{"type", required_argument, NULL, OPTION_TYPE},
@@ -55,10 +23,8 @@ static const struct option options[] = {{"type", required_argument, NULL, OPTION
                                         {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
                                         {"packed", no_argument, NULL, OPTION_PACKED},
                                         {"flat", no_argument, NULL, OPTION_FLAT},
-                                        {"codec", required_argument, NULL, OPTION_CODEC},
-                                        {"level", required_argument, NULL, OPTION_LEVEL},
-                                        {"chunk-kb", required_argument, NULL, OPTION_CHUNK_KB},
-                                        {"help", no_argument, NULL, OPTION_HELP},
+                                        PACKING_OPTIONS,
+                                        {"help", no_argument, NULL, 'h'},
                                         {0}};
 
 typedef struct request {
@@ -66,102 +32,77 @@ typedef struct request {
     target target;
     input in;
     const char *value; /* --value, or NULL */
-    bool create, help;
+    bool create;
     daf_set_options how;
 } request;
 
 /* ---- arguments */
 
-static int parse_positive(const char *name, const char *text, long most, long *ret) {
-    char *end;
-    long v = strtol(text, &end, 10);
-    if (*end || v < 1 || v > most)
-        return command_usage(&command_set, "--%s: \"%s\" is no number from 1 to %ld", name, text, most);
-    *ret = v;
-    return 0;
-}
-
-static int parse_option(request *r, int option) {
-    long n = 0;
-    int rc = 0;
+static bool take(void *context, int option, const char *argument) {
+    request *r = context;
     switch (option) {
     case OPTION_TYPE:
         r->in.typed = true;
-        if (daf_type_parse(&r->in.type, optarg) != 0)
-            rc = command_usage(&command_set, "no type \"%s\"", optarg);
-        break;
+        if (daf_type_parse(&r->in.type, argument) == 0)
+            return true;
+        cli_fail(&command_set, "no type \"%s\"", argument);
+        return false;
     case OPTION_FORMAT:
-        if (format_parse(&r->in.form, optarg) != 0 || r->in.form == FORMAT_CSV)
-            rc = command_usage(&command_set, "no input format \"%s\"", optarg);
-        break;
+        if (format_parse(&r->in.form, argument) == 0 && r->in.form != FORMAT_CSV)
+            return true;
+        cli_fail(&command_set, "no input format \"%s\"", argument);
+        return false;
     case OPTION_VALUE:
-        r->value = optarg;
-        break;
+        r->value = argument;
+        return true;
     case OPTION_CREATE:
         r->create = true;
-        break;
+        return true;
     case OPTION_OVERWRITE:
         r->how.overwrite = true;
-        break;
+        return true;
     case OPTION_PACKED:
         r->how.packing = DAF_PACK_LARGE;
-        break;
+        return true;
     case OPTION_FLAT:
         r->how.packing = DAF_PACK_NEVER;
-        break;
-    case OPTION_CODEC:
-        if (daf_codec_parse(&r->how.codec, optarg) != 0)
-            rc = command_usage(&command_set, "no codec \"%s\"", optarg);
-        break;
-    case OPTION_LEVEL:
-        rc = parse_positive("level", optarg, 22, &n);
-        r->how.level = (int)n;
-        break;
-    case OPTION_CHUNK_KB:
-        rc = parse_positive("chunk-kb", optarg, 1 << 20, &n);
-        r->how.target_chunk_kb = (uint32_t)n;
-        break;
-    case OPTION_HELP:
-        r->help = true;
-        break;
+        return true;
     default:
-        rc = command_usage(&command_set, "wrong options");
+        return take_packing_option(&command_set, &r->how, option, argument);
     }
-    return rc;
 }
 
 static int check_request(request *r, int left) {
     bool is_list = r->target.kind == TARGET_VECTOR || r->target.kind == TARGET_MATRIX;
     if (left > 1)
-        return command_usage(&command_set, "more arguments than a path, a property and a file");
+        return cli_misused(&command_set, "more arguments than a path, a property and a file");
     if (r->value && (r->target.kind != TARGET_SCALAR || left == 1))
-        return command_usage(&command_set, "--value goes with a scalar and without a file");
+        return cli_misused(&command_set, "--value goes with a scalar and without a file");
     if (is_list && !r->in.typed && r->in.form != FORMAT_NPY)
-        return command_usage(&command_set, "--type is needed");
+        return cli_misused(&command_set, "--type is needed");
     if (r->target.kind == TARGET_AXIS && (r->in.type != DAF_STRING || r->in.form == FORMAT_NPY))
-        return command_usage(&command_set, "the entries of an axis are Strings");
+        return cli_misused(&command_set, "the entries of an axis are Strings");
     if (r->target.kind == TARGET_AXIS && r->how.overwrite)
-        return command_usage(&command_set, "an axis cannot be overwritten");
+        return cli_misused(&command_set, "an axis cannot be overwritten");
     return 0;
 }
 
+/* Returns -1 to go on, else the exit code. */
 static int parse_arguments(request *r, int argc, char **argv) {
     r->in = (input){.path = "-", .form = FORMAT_TEXT, .type = DAF_STRING};
     daf_set_options_init(&r->how);
-    int rc = 0;
-    for (int c; rc == 0 && !r->help && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
-        rc = parse_option(r, c);
-    if (rc || r->help)
-        return rc;
-    int n = argc - optind, taken = n > 1 ? target_parse(&r->target, n - 1, argv + optind + 1) : 0;
+    int code = cli_options(&command_set, argc, argv, options, take, r, 2, 6);
+    if (code >= 0)
+        return code;
+    int n = argc - optind - 1, taken = target_parse(&r->target, n, argv + optind + 1);
     if (taken == 0)
-        return command_usage(&command_set, "a path and a property are needed");
+        return cli_misused(&command_set, "a path and a property are needed");
     r->path = argv[optind];
-    int left = n - 1 - taken;
-    if (left == 1)
+    if (n - taken == 1)
         r->in.path = argv[argc - 1];
     r->in.rank = r->target.kind == TARGET_SCALAR ? 0 : r->target.kind == TARGET_MATRIX ? 2 : 1;
-    return check_request(r, left);
+    code = check_request(r, n - taken);
+    return code ? code : -1;
 }
 
 /* ---- storing */
@@ -255,29 +196,56 @@ static int read_values(request *r) {
     return input_add(&r->in, r->value);
 }
 
-static int run(int argc, char **argv) {
-    request r = {0};
-    daf *d;
+static int store_in(const request *r, daf *d) {
     daf_error err = {0};
-    int rc = parse_arguments(&r, argc, argv);
-    if (r.help)
-        return command_help(&command_set);
-    if (rc)
-        return rc;
-    if (read_values(&r) != 0) {
-        input_free(&r.in);
-        return CLI_USAGE;
-    }
-    rc = daf_open(&d, r.path, r.create ? "w+" : "r+", NULL, &err);
-    if (rc == 0) {
-        rc = check_matrix_shape(d, &r, &err);
-        if (rc == 0)
-            rc = store(d, &r, &err);
-        int closed = daf_close(d, rc ? NULL : &err);
-        rc = rc ? rc : closed;
-    }
-    input_free(&r.in);
-    return rc ? command_fail(&err) : CLI_OK;
+    int rc = check_matrix_shape(d, r, &err);
+    if (rc == 0)
+        rc = store(d, r, &err);
+    return command_close(&command_set, d, rc ? command_fail(&command_set, &err) : CLI_OK);
 }
 
-const command command_set = {.name = "set", .summary = "stores a property", .usage = usage, .run = run};
+static int run(const cli_command *self, int argc, char **argv) {
+    request r = {0};
+    daf *d;
+    int code = parse_arguments(&r, argc, argv);
+    if (code >= 0)
+        return code;
+    cli_pool *pool = cli_pool_new(0);
+    code = read_values(&r) != 0 ? CLI_USAGE : command_open(self, &d, r.path, r.create ? "w+" : "r+", pool);
+    if (code == CLI_OK)
+        code = store_in(&r, d);
+    cli_pool_free(pool);
+    input_free(&r.in);
+    return code;
+}
+
+const cli_command command_set = {
+    .name = "set",
+    .summary = "stores a property",
+    .help =
+        "Usage: daf set PATH scalar NAME [FILE | --value TEXT] [--type TYPE]\n"
+        "       daf set PATH axis NAME [FILE]\n"
+        "       daf set PATH vector AXIS NAME [FILE] --type TYPE\n"
+        "       daf set PATH matrix ROWS COLUMNS NAME [FILE] --type TYPE\n"
+        "Stores the values of FILE (or of standard input) in the repository.\n\n"
+        "  --type TYPE      Bool, Int8 to Int64, UInt8 to UInt64, Float32, Float64, String;\n"
+        "                   scalars and axes: String unless given; npy: as the file says\n"
+        "  --format text    one value a line; of a matrix one row a line, numbers separated by tabs\n"
+        "                   or blanks, texts by tabs (default)\n"
+        "           raw     bare little-endian values, a matrix column by column; texts as lines\n"
+        "           npy     a NumPy array of one dimension (matrix: two, scalar: none), either order\n"
+        "           json    a value, an array, or an array of rows\n"
+        "  --value TEXT     the scalar's value itself\n"
+        "  --create         make the repository when there is none\n"
+        "  --overwrite      replace a property that is there\n"
+        "  --packed         compress it in chunks, when it is as large as one; --flat: do not\n"
+        "  --codec CODEC    blosc_zstd_bitshuffle (default), blosc_lz4_bitshuffle, zstd or gzip\n"
+        "  --level N        1 to 9, zstd 1 to 22 (default 5)\n"
+        "  --chunk-kb N     size of a chunk before compression in KB (default 8)\n"
+        "  --help           this text\n\n"
+        "Examples:\n"
+        "  daf set run.daf scalar sample --value 'hazelnut, slice 3' --create\n"
+        "  seq 0 4095 | daf set run.daf axis dt_bin\n"
+        "  daf set run.daf vector dt_bin counts counts.npy --format npy --packed\n"
+        "  daf get old.daf matrix y x image --format npy | daf set run.daf matrix y x image --format npy\n",
+    .run = run};

@@ -100,7 +100,7 @@ def describes(path):
     same(about["name"], 'first, "set"', "name")
     same(about["version"], [1, 1], "version")
     same(about["scalars"]["photons"], {"type": "UInt64", "value": 18446744073709551615}, "scalar")
-    same(about["axes"]["x"], {"entries": 3}, "axis")
+    same(about["axes"]["x"], {"entries": 3, "disk_bytes": 8}, "axis")
     same(about["matrices"]["y"]["x"]["image"],
          {"type": "UInt32", "format": "dense", "rows": 2, "columns": 3, "packed": False, "raw_bytes": 24,
           "disk_bytes": 24 + 37}, "matrix")
@@ -120,6 +120,7 @@ def refuses(path):
     says("not a daf directory", "get", path + "-none", "scalar", "a")
     says("not a daf directory", "set", path + "-none", "scalar", "a", "--value", "1")
     says("one property", "get", path, "scalar")
+    says("are missing", "get", path)
     says("one property", "get", path, "tensor", "a")
     says("no format", "get", path, "scalar", "name", "--format", "xml")
     says("unrecognized option", "describe", path, "--jason")
@@ -143,7 +144,7 @@ def refuses(path):
          "--codec", "blosc_lz4_bitshuffle", "--level", "10", "--chunk-kb", "1", data=b"1\n" * 3000)
     says("NUL", "set", path, "vector", "x", "new", "--type", "String", data=b"a\0\nb\nc\n")
     says("cannot be overwritten", "set", path, "axis", "x", "--overwrite", data=b"1\n")
-    says("no command", "verfy", path)
+    says("there is no command", "verfy", path)
     assert not os.path.exists(os.path.join(path, "vectors/x/new.json"))
 
 
@@ -172,7 +173,7 @@ def full_output_is_noticed(path):
 
 def helps():
     assert b"describe" in daf("--help") and daf("--version").startswith(b"daf ")
-    for command in ("describe", "get", "set"):
+    for command in ("delete", "describe", "get", "pack", "set", "tree", "unpack"):
         assert b"Examples:" in daf(command, "--help")
     assert b"Usage" in daf(code=2)
 

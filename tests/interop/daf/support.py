@@ -16,14 +16,28 @@ RANGES = {"Int8": (-2**7, 2**7 - 1), "Int16": (-2**15, 2**15 - 1), "Int32": (-2*
           "UInt64": (0, 2**64 - 1)}
 
 
-def daf(*arguments, data=None, code=0, env=None):
-    """Runs the command; returns its standard output as bytes. `code`: the exit code it must have."""
+FIXTURES = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf")
+
+
+def daf(*arguments, data=None, code=0, env=None, errors=True):
+    """Runs the command; returns its standard output as bytes, or, when it fails and `errors` are asked for, what it says of
+    them. `code`: the exit code it must have."""
     result = subprocess.run([require.built("daf"), *arguments], input=data, capture_output=True,
                             env=dict(os.environ, **(env or {})))
     if result.returncode != code:
         raise AssertionError("daf %s: exit code %d, not %d: %s" % (
             " ".join(arguments), result.returncode, code, result.stderr.decode("utf-8", "replace")))
-    return result.stdout if code == 0 else result.stderr
+    return result.stderr if code and errors else result.stdout
+
+
+def files_of(path):
+    """The content of every file beneath a folder."""
+    found = {}
+    for root, _, names in os.walk(path):
+        for name in names:
+            with open(os.path.join(root, name), "rb") as f:
+                found[os.path.relpath(os.path.join(root, name), path)] = f.read()
+    return found
 
 
 def folder():

@@ -30,6 +30,10 @@ void test_make_base(const char *path) {
     OK(daf_set_vector(d, "a", "v", DAF_INT32, old_values, N, NULL, e));
     OK(daf_set_matrix(d, "a", "b", "m", DAF_STRING, (const char * [2 * N]){[0 ... 2 * N - 1] = "x"}, 2 * N,
                       NULL, e));
+    daf_set_options sparse = packed;
+    sparse.form = DAF_FORM_SPARSE;
+    OK(daf_set_matrix(d, "a", "b", "sparse", DAF_INT32, (int32_t[2 * N]){[3] = 1, [N] = 2}, 2 * N, &sparse,
+                      e));
     OK(daf_close(d, e));
 }
 
@@ -97,6 +101,50 @@ static int overwrite_other_layout(daf *d, daf_error *e) {
     return daf_set_matrix(d, "b", "a", "m", DAF_INT32, (int32_t[2 * N]){5}, 2 * N, &o, e);
 }
 
+static int overwrite_by_sparse(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    o.form = DAF_FORM_SPARSE;
+    return daf_set_vector(d, "a", "v", DAF_FLOAT64, reals, N, &o, e);
+}
+
+static int overwrite_sparse(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    o.form = DAF_FORM_SPARSE;
+    return daf_set_matrix(d, "a", "b", "sparse", DAF_INT32, (int32_t[2 * N]){[5] = 5, [N + 7] = 1}, 2 * N, &o,
+                          e);
+}
+
+static int overwrite_both_layouts(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    o.both_layouts = true;
+    return daf_set_matrix(d, "a", "b", "m", DAF_INT32, (int32_t[2 * N]){[5] = 5}, 2 * N, &o, e);
+}
+
+static int relayout(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    return daf_relayout_matrix(d, "a", "b", "sparse", &o, e);
+}
+
+static int stream(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    daf_stream *s;
+    int rc = daf_stream_vector(d, &s, "a", "v", DAF_FLOAT64, &o, e);
+    if (rc)
+        return rc;
+    rc = daf_stream_put(s, reals, N, e);
+    if (rc == 0)
+        return daf_stream_finish(s, e);
+    daf_stream_discard(s);
+    return rc;
+}
+
+static int repack(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    o.codec = DAF_CODEC_ZSTD;
+    o.level = 9;
+    return daf_repack_vector(d, NULL, "a", "p", &o, e);
+}
+
 static int delete_vector(daf *d, daf_error *e) {
     return daf_delete_vector(d, "a", "p", e);
 }
@@ -158,6 +206,12 @@ const test_action test_actions[] = {
     {.name = "overwrite by packed", .act = overwrite_by_packed},
     {.name = "overwrite packed by flat", .act = overwrite_packed_by_flat},
     {.name = "overwrite other layout", .act = overwrite_other_layout},
+    {.name = "overwrite by sparse", .act = overwrite_by_sparse},
+    {.name = "overwrite sparse", .act = overwrite_sparse},
+    {.name = "overwrite both layouts", .act = overwrite_both_layouts},
+    {.name = "relayout", .act = relayout},
+    {.name = "stream", .act = stream},
+    {.name = "repack", .act = repack},
     {.name = "delete vector", .act = delete_vector},
     {.name = "delete axis", .act = delete_axis},
     {.name = "reorder axis", .act = reorder_axis},

@@ -59,7 +59,9 @@ typedef struct daf__archive_directory {
     daf__buf central; /* as it stands in the file: whatever others wrote there is kept */
     daf__archive_entry *entries;
     uint32_t n, capacity;
-    uint32_t n_committed; /* those behind are staged */
+    uint32_t n_committed;    /* those behind are staged */
+    uint64_t n_in_memory;    /* bytes that staged ones take there */
+    uint32_t n_staged_files; /* descriptors that they take */
     daf__archive_names names;
     uint64_t offset;   /* where `central` begins in the file, or (recovered) has to */
     daf__buf comment;  /* of the archive */

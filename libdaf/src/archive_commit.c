@@ -278,6 +278,7 @@ static void take_over(commit *c) {
     d->central = c->central;
     c->central = (daf__buf){0};
     d->n_committed = d->n;
+    d->n_in_memory = d->n_staged_files = 0;
     d->offset = c->directory_offset;
 }
 

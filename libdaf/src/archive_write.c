@@ -228,6 +228,8 @@ static int stage(daf__archive_store *s, const char *key, daf__staged *staged, da
     added->replaces = replaces;
     if (replaces != DAF__NO_ENTRY)
         d->entries[replaces].leaving = true;
+    d->n_in_memory += staged->memory.capacity;
+    d->n_staged_files += staged->fd >= 0;
     return 0;
 }
 
@@ -238,6 +240,8 @@ static void drop(daf__archive_directory *d, daf__archive_entry e) {
         d->entries[e.replaces].leaving = false;
         (void)daf__archive_names_set(&d->names, e.name, e.name_bytes, e.replaces, NULL); /* has its node */
     }
+    d->n_in_memory -= e.staged->memory.capacity;
+    d->n_staged_files -= e.staged->fd >= 0;
     daf__staged_release(e.staged);
     free(e.name);
 }
@@ -299,12 +303,7 @@ static int stage_all(daf__archive_store *s, daf__change *c, daf_error *err) {
 
 /* A batch of any size takes bounded memory and few descriptors. */
 static bool is_full(const daf__archive_directory *d) {
-    uint64_t memory = 0, n_files = 0;
-    for (uint32_t i = d->n_committed; i < d->n; i++) {
-        memory += d->entries[i].staged->memory.capacity;
-        n_files += d->entries[i].staged->fd >= 0;
-    }
-    return memory > MAX_STAGED_MEMORY || n_files > MAX_STAGED_FILES ||
+    return d->n_in_memory > MAX_STAGED_MEMORY || d->n_staged_files > MAX_STAGED_FILES ||
            d->n - d->n_committed > MAX_STAGED_ENTRIES;
 }
 

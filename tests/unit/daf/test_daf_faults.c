@@ -9,40 +9,8 @@
 #include <string.h>
 
 #include "actions.h"
+#include "allocations.h"
 #include "faults.h"
-
-/* ---- allocations (the linker hands us the library's calls) */
-
-static unsigned allocations, fail_allocation;
-
-static bool allocation_fails(void) {
-    return fail_allocation && ++allocations == fail_allocation;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t m);
-void *__real_realloc(void *p, size_t n);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t m);
-void *__wrap_realloc(void *p, size_t n);
-char *__wrap_strdup(const char *s);
-
-void *__wrap_malloc(size_t n) {
-    return allocation_fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t m) {
-    return allocation_fails() ? NULL : __real_calloc(n, m);
-}
-
-void *__wrap_realloc(void *p, size_t n) {
-    return allocation_fails() ? NULL : __real_realloc(p, n);
-}
-
-char *__wrap_strdup(const char *s) {
-    return allocation_fails() ? NULL : __real_strdup(s);
-}
 
 static void same_content(const char *a, const char *b, const char *what, unsigned n) {
     if (!test_equal_trees(a, b, "/.daf."))
@@ -209,13 +177,11 @@ static void each_allocation_fails(void **state) {
             daf_error err = {0};
             if (n == 1 || !test_actions[which].reads_only)
                 fresh_copy(t.old, t.work);
-            allocations = 0;
-            fail_allocation = n;
+            test_fail_allocation(n);
             int rc = daf_open(&d, t.work, "r+", NULL, &err);
             if (rc == 0)
                 rc = test_actions[which].act(d, &err);
-            bool fired = allocations >= n;
-            fail_allocation = 0;
+            bool fired = test_fail_allocation(0);
             daf_free(d);
             if (rc && (rc != DAF_ERR_NOMEM || err.code != rc))
                 fail_msg("%s, allocation %u: %d %s", test_actions[which].name, n, rc, err.text);

@@ -237,8 +237,10 @@ int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, con
     }
     if (rc == 0)
         return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: changes faster than it can be read", path);
-    if (daf__archive_search(&d, &after.base, NULL) != 0)
-        return daf__pass(err, &details);
+    daf_error why;
+    rc = daf__archive_search(&d, &after.base, &why);
+    if (rc)
+        return daf__pass(err, is_torn(rc) ? &details : &why);
     remember(&d, &after);
     *ret = d;
     return 0;

@@ -121,10 +121,13 @@ static int new_archive(daf__archive **ret, const opening *o, int fd, const struc
         free_archive(a);
         return rc;
     }
-    a->next = list;
-    list = a;
     *ret = a;
     return 0;
+}
+
+static void enlist(daf__archive *a) {
+    a->next = list;
+    list = a;
 }
 
 static int share(daf__archive **ret, const opening *o, daf__archive *a, daf_error *err) {
@@ -155,9 +158,11 @@ static int open_there(daf__archive **ret, bool *moved, const opening *o, int *fd
     if (*moved)
         return 0;
     int rc = new_archive(ret, o, *fd, &st, err);
-    if (rc == 0)
-        *fd = -1;
-    return rc;
+    if (rc)
+        return rc;
+    enlist(*ret);
+    *fd = -1;
+    return 0;
 }
 
 /* ---- making one */
@@ -257,17 +262,24 @@ static int make_archive(daf__archive **ret, const opening *o, bool over, bool *e
     *exists = false;
     if (asprintf(&name, "%s" NEW_SUFFIX, o->where->archive) < 0)
         return daf__no_memory(err);
+    daf__archive *a = NULL;
     int rc = open_new(&fd, &st, o, name, err);
     if (rc == 0) {
         rc = fill_new(o, fd, err);
+        if (rc == 0)
+            rc = new_archive(&a, o, fd, &st, err);
+        if (rc == 0)
+            rc = publish(o, name, over, exists, err);
         if (rc)
             io->unlink(io->context, o->dirfd, name, 0);
-        else
-            rc = publish(o, name, over, exists, err);
-        if (rc == 0 && !*exists)
-            rc = new_archive(ret, o, fd, &st, err);
-        if (rc || *exists)
+        if (rc == 0 && !*exists) {
+            enlist(a);
+            *ret = a;
+        } else if (a) {
+            free_archive(a); /* and closes it */
+        } else {
             io->close(io->context, fd);
+        }
     }
     free(name);
     return rc;

@@ -77,7 +77,7 @@ static const action actions[] = {
     {"large vector", set_large, "r+", NULL},
     {"packed vector", set_packed, "r+", NULL},
     {"batch", set_batch, "r+", NULL},
-    {"replace", set_scalar, "w", NULL},
+    {"replace", do_nothing, "w", NULL},
     {"strip", do_nothing, "r+", "exact-bytes/step-5"},
     {"strip foreign", do_nothing, "r+", "zip-foreign/deflate"},
     {"strip with comment", do_nothing, "r+", "zip-foreign/extras-zip64-comment"},
@@ -266,7 +266,9 @@ static unsigned fail_each(void **state, const action *a, test_fault_kind kind, i
         int rc = open_and_act(&t.w, &io, &err);
         if (rc && (err.code != rc || !err.text[0]))
             fail_msg("%s failed at %u without a sentence", a->name, n);
-        if (rc && kind == TEST_FAIL_ONCE && !is(t.w.path, &t.before) && !is(t.w.path, &t.old) &&
+        bool repairs =
+            a->fixture && strncmp(a->fixture, "zip-torn", 8) == 0; /* the next open goes on with it */
+        if (rc && kind == TEST_FAIL_ONCE && !repairs && !is(t.w.path, &t.before) && !is(t.w.path, &t.old) &&
             !(sync && is(t.w.path, &t.new)))
             fail_msg("%s failed at %u (%s): the archive has changed", a->name, n, err.text);
         bool new = recovers(&t, "failed", n);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/bytes.h"
 #include "zip.h"
@@ -140,6 +141,22 @@ static void gzip_texts(void **state) {
     shard(state, "vectors/axis/texts.zip", DAF_CODEC_GZIP, read_texts);
 }
 
+static void blosc_zstd_numbers(void **state) {
+    shard(state, "matrices/axis/four/numbers.zip", DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE, read_numbers);
+}
+
+static void blosc_lz4_numbers(void **state) {
+    shard(state, "matrices/axis/four/numbers.zip", DAF_CODEC_BLOSC_LZ4_BITSHUFFLE, read_numbers);
+}
+
+static void blosc_zstd_texts(void **state) {
+    shard(state, "vectors/axis/texts.zip", DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE, read_texts);
+}
+
+static void blosc_lz4_texts(void **state) {
+    shard(state, "vectors/axis/texts.zip", DAF_CODEC_BLOSC_LZ4_BITSHUFFLE, read_texts);
+}
+
 static void flat_numbers_cut(void **state) {
     damaged t;
     make(&t, state, "matrices/axis/four/numbers.data", DAF_CODEC_DEFAULT);
@@ -206,11 +223,28 @@ static void scalars_changed(void **state) {
     end(&t);
 }
 
+/* Lets the first chunk claim so many raw bytes: by its directory entry, or by its frame. */
+static void claim(damaged *t, daf_codec codec, uint32_t raw_bytes) {
+    uint8_t *p = (uint8_t *)t->content;
+    uint8_t *entry = p + bytes_load64(p + t->bytes - DAF__ZIP_END_BYTES + 48);
+    uint8_t *sizes = entry + DAF__ZIP_CENTRAL_BYTES + bytes_load16(entry + 28) + 4;
+    if (codec == DAF_CODEC_ZSTD || codec == DAF_CODEC_GZIP) {
+        bytes_store64(sizes, raw_bytes);
+        return;
+    }
+    uint8_t *local = p + bytes_load64(sizes + 16);
+    uint8_t *frame = local + daf__zip_local_bytes(local);
+    bytes_store32(frame + 4, raw_bytes);
+    bytes_store32(frame + 8, raw_bytes);
+    bytes_store32(entry + 16, (uint32_t)crc32_z(0, frame, (size_t)bytes_load64(sizes + 8)));
+}
+
 /* A chunk that claims far more raw bytes than its data can hold is refused before memory is asked for. */
 static void bombs_are_refused(void **state) {
-    static const daf_codec codecs[] = {DAF_CODEC_ZSTD, DAF_CODEC_GZIP};
-    static const uint64_t claimed = 1u << 30;
-    for (size_t k = 0; k < 2; k++) {
+    static const daf_codec codecs[] = {DAF_CODEC_ZSTD, DAF_CODEC_GZIP, DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE,
+                                       DAF_CODEC_BLOSC_LZ4_BITSHUFFLE};
+    static const uint32_t claimed = 1u << 30;
+    for (size_t k = 0; k < sizeof codecs / sizeof codecs[0]; k++) {
         damaged t;
         char json[700];
         daf_array *a;
@@ -220,23 +254,21 @@ static void bombs_are_refused(void **state) {
         o.packing = DAF_PACK_LARGE;
         o.codec = codecs[k];
         o.target_chunk_kb = 1;
-        t.path = test_path(state, k ? "g.daf" : "z.daf");
+        t.path = test_path(state, daf_codec_name(codecs[k]));
         OK(daf_open(&t.d, t.path, "w", NULL, e));
         OK(daf_add_axis_integers(t.d, "axis", 0, 1, sizeof values, e));
         OK(daf_set_vector(t.d, "axis", "v", DAF_UINT8, values, sizeof values, &o, e));
         snprintf(json, sizeof json, "%s/vectors/axis/v.json", t.path);
         snprintf(t.file, sizeof t.file, "%s/vectors/axis/v.zip", t.path);
         t.content = test_read_file(t.file, &t.bytes);
-        uint64_t directory = bytes_load64(t.content + t.bytes - DAF__ZIP_END_BYTES + 48);
-        uint16_t name_bytes = bytes_load16(t.content + directory + 28);
-        bytes_store64(t.content + directory + DAF__ZIP_CENTRAL_BYTES + name_bytes + 4, claimed);
+        claim(&t, codecs[k], claimed);
         test_write_file(t.file, t.content, t.bytes);
         char text[300];
         int n = snprintf(
             text, sizeof text,
             "{\"format\":\"dense\",\"eltype\":\"UInt8\",\"packed_format\":\"zipped\",\"chunk_shape\":[%u],"
             "\"compression\":\"%s\"}",
-            1u << 30, daf_codec_name(codecs[k]));
+            claimed, daf_codec_name(codecs[k]));
         test_write_file(json, text, (size_t)n);
         FAILS(DAF_ERR_CORRUPT, "more raw bytes than its data can hold",
               daf_get_vector(t.d, &a, "axis", "v", e));
@@ -271,9 +303,10 @@ static void index_cut(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(zstd_numbers),      TEST(gzip_numbers),   TEST(zstd_texts),          TEST(gzip_texts),
-        TEST(flat_numbers_cut),  TEST(flat_texts_cut), TEST(descriptors_changed), TEST(scalars_changed),
-        TEST(bombs_are_refused), TEST(index_cut),
+        TEST(zstd_numbers),      TEST(gzip_numbers),    TEST(zstd_texts),          TEST(gzip_texts),
+        TEST(flat_numbers_cut),  TEST(flat_texts_cut),  TEST(descriptors_changed), TEST(scalars_changed),
+        TEST(bombs_are_refused), TEST(index_cut),       TEST(blosc_zstd_numbers),  TEST(blosc_lz4_numbers),
+        TEST(blosc_zstd_texts),  TEST(blosc_lz4_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

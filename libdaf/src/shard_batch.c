@@ -125,7 +125,6 @@ static int read_run(daf__job *job, unsigned first, unsigned *n, daf_error *err) 
         end = end_of(p);
     }
     *n = i - first;
-    /* The header of the last one may be longer than was thought. */
     int rc = read_piece(job, begin->offset, end - begin->offset, err);
     for (i = first; i < first + *n; i++)
         job->chunks[i].data_at = at + (size_t)(job->chunks[i].place.offset - begin->offset);
@@ -138,8 +137,9 @@ static int skip_local(daf__job *job, chunk_work *w, daf_error *err) {
     uint64_t header = daf__zip_local_bytes(job->packed.data + w->data_at);
     if (header == 0)
         return daf__bad_chunk(job->shard, w->k, p->offset, "no local header where the directory says", err);
-    if (header == p->header_bytes) {
+    if (header <= p->header_bytes) { /* then the data were read along */
         w->data_at += (size_t)header;
+        p->header_bytes = header;
         return 0;
     }
     size_t at = job->packed.size;

@@ -169,6 +169,42 @@ static int set_in_a_batch(daf *d, daf_error *e) {
     return rc;
 }
 
+static int stream_packed(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
+    daf_stream *s;
+    int rc = daf_stream_vector(d, &s, "a", "p", DAF_STRING, &o, e);
+    if (rc)
+        return rc;
+    rc = daf_stream_put(s, texts, 300, e);
+    if (rc == 0)
+        rc = daf_stream_put(s, texts + 300, N - 300, e);
+    if (rc == 0)
+        return daf_stream_finish(s, e);
+    daf_stream_discard(s);
+    return rc;
+}
+
+static int repack(daf *d, daf_error *e) {
+    daf_set_options o = overwrite_with(DAF_PACK_NEVER);
+    return daf_repack_vector(d, NULL, "a", "p", &o, e);
+}
+
+static int read_parts(daf *d, daf_error *e) {
+    daf_reader *r;
+    daf_array *a;
+    int rc = daf_open_vector_reader(d, &r, "a", "p", e);
+    for (uint64_t at = 0; at < N && rc == 0; at += 500) {
+        rc = daf_reader_read(r, &a, &(daf_range){.first_row = at, .n_rows = 500, .n_columns = 1}, e);
+        if (rc == 0)
+            daf_array_free(a);
+        else
+            daf_reader_free(r);
+    }
+    if (rc == 0)
+        daf_reader_free(r);
+    return rc;
+}
+
 static int read_all(daf *d, daf_error *e) {
     daf_array *a[4] = {NULL};
     daf_scalar s = {.type = DAF_BOOL};
@@ -216,6 +252,9 @@ const test_action test_actions[] = {
     {.name = "delete axis", .act = delete_axis},
     {.name = "reorder axis", .act = reorder_axis},
     {.name = "overwrite in a batch", .act = set_in_a_batch, .in_batch = true},
+    {.name = "stream packed", .act = stream_packed},
+    {.name = "repack", .act = repack},
+    {.name = "read parts", .act = read_parts, .reads_only = true},
     {.name = "read all", .act = read_all, .reads_only = true},
 };
 const unsigned test_n_actions = sizeof test_actions / sizeof test_actions[0];

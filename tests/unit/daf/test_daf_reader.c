@@ -170,6 +170,69 @@ static void parts_equal_the_whole(void **state) {
     }
 }
 
+static void check_part(daf_reader *reader, const daf_array *whole, const daf_range *x) {
+    daf_array *part, *expected;
+    OK(daf_reader_read(reader, &part, x, e));
+    OK(daf_array_slice(&expected, whole, x, e));
+    assert_int_equal(daf_array_count(part), x->n_rows * x->n_columns);
+    size_t width = daf_type_bytes(daf_array_type(part));
+    if (width)
+        assert_memory_equal(daf_array_values(part), daf_array_values(expected),
+                            width * daf_array_count(part));
+    for (uint64_t i = 0; !width && i < daf_array_count(part); i++)
+        assert_string_equal(daf_array_strings(part)[i], daf_array_strings(expected)[i]);
+    daf_array_free(part);
+    daf_array_free(expected);
+}
+
+/* Chunks of several columns, and shards that other tools made. */
+static void check_fixture(void **state, const char *fixture, const char *rows, const char *columns,
+                          test_random *r) {
+    char from[512];
+    const char *path = test_path(state, "fixture.daf");
+    daf *d;
+    daf_names names;
+    snprintf(from, sizeof from, TEST_FIXTURES "/daf/%s", fixture);
+    test_copy_tree(from, path);
+    OK(daf_open(&d, path, "r", NULL, e));
+    OK(daf_list_matrices(d, &names, rows, columns, e));
+    unsigned packed = 0;
+    for (size_t k = 0; k < names.n; k++) {
+        daf_info info;
+        daf_array *whole;
+        daf_reader *reader;
+        OK(daf_matrix_info(d, &info, rows, columns, names.names[k], e));
+        if (!info.packed || info.sparse)
+            continue;
+        packed++;
+        OK(daf_get_matrix(d, &whole, rows, columns, names.names[k], e));
+        OK(daf_open_matrix_reader(d, &reader, rows, columns, names.names[k], e));
+        for (unsigned i = 0; i < 200; i++) {
+            daf_range x = {.n_rows = test_below(r, info.rows + 1),
+                           .n_columns = test_below(r, info.columns + 1)};
+            x.first_row = test_below(r, info.rows - x.n_rows + 1);
+            x.first_column = test_below(r, info.columns - x.n_columns + 1);
+            check_part(reader, whole, &x);
+        }
+        daf_reader_free(reader);
+        daf_array_free(whole);
+    }
+    assert_true(packed > 0);
+    daf_names_clear(&names);
+    OK(daf_close(d, e));
+    test_remove_tree(path);
+}
+
+static void parts_of_fixtures(void **state) {
+    test_random r = {13};
+    check_fixture(state, "packed-wide-chunks/zstd.daf", "r", "c", &r);
+    check_fixture(state, "packed-wide-chunks/gzip.daf", "r", "c", &r);
+    check_fixture(state, "zipped-plain/zstd.daf", "item", "kind", &r);
+    check_fixture(state, "zipped-plain/gzip.daf", "item", "kind", &r);
+    check_fixture(state, "zipped/blosc_lz4_bitshuffle.daf", "item", "kind", &r);
+    check_fixture(state, "dafr-packed/blosc_zstd_bitshuffle.daf", "cell", "gene", &r);
+}
+
 /* It reads on in what it has opened. */
 static void a_reader_outlives_the_property(void **state) {
     const char *path = test_path(state, "a.daf");
@@ -375,8 +438,8 @@ static void absent_chunks_are_zeros(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(cache_keeps_the_newest),    TEST(parts_equal_the_whole),   TEST(a_reader_outlives_the_property),
-        TEST(one_chunk_costs_one_chunk), TEST(absent_chunks_are_zeros),
+        TEST(cache_keeps_the_newest),         TEST(parts_equal_the_whole),     TEST(parts_of_fixtures),
+        TEST(a_reader_outlives_the_property), TEST(one_chunk_costs_one_chunk), TEST(absent_chunks_are_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,7 +229,6 @@ static void each_call_is_killed(void **state) {
     assert_false(test_exists(test_path(state, "work.daf.zip.new")));
 }
 
-/* A reader that had the archive open sees what it saw. */
 static void creating_is_killed(void **state) {
     static const action create = {"create", set_scalar, "w+", NULL};
     work w = {.path = test_path(state, "fresh.daf.zip"), .action = &create};
@@ -251,6 +250,33 @@ static void creating_is_killed(void **state) {
     OK(daf_close(d, e));
     assert_false(test_exists(test_path(state, "fresh.daf.zip.new")));
     assert_true(n > 6);
+}
+
+/* What a killed writer left is recovered by one that is killed itself, and then by one that is not. */
+static void recovering_is_killed(void **state) {
+    static const action again = {"again", do_nothing, "r+", NULL};
+    const char *spare = test_path(state, "again.daf.zip");
+    for (unsigned i = 0; i < 3; i++) {
+        trial t;
+        begin(&t, state, &actions[i], false);
+        bool killed = true;
+        for (unsigned n = 1; killed; n++) {
+            put_anew(&t);
+            killed = test_killed_at(n, n % 2 ? TEST_KILL_IN_THE_MIDST : TEST_KILL, open_and_act, &t.w);
+            trial second = t;
+            second.w = (work){.path = spare, .action = &again};
+            second.before = content_of(t.w.path);
+            bool killed_again = killed;
+            for (unsigned m = 1; killed_again; m++) {
+                put_anew(&second);
+                killed_again =
+                    test_killed_at(m, m % 2 ? TEST_KILL : TEST_KILL_IN_THE_MIDST, open_and_act, &second.w);
+                recovers(&second, "killed again", m);
+            }
+            free(second.before.data);
+        }
+        end(&t);
+    }
 }
 
 /* ---- failures */
@@ -366,11 +392,9 @@ static void each_allocation_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(each_call_is_killed),
-        TEST(creating_is_killed),
-        TEST(each_call_fails),
-        TEST(short_counts_are_gone_on_from),
-        TEST(a_handle_survives_a_full_disk),
+        TEST(each_call_is_killed),           TEST(creating_is_killed),
+        TEST(recovering_is_killed),          TEST(each_call_fails),
+        TEST(short_counts_are_gone_on_from), TEST(a_handle_survives_a_full_disk),
         TEST(each_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,9 @@ typedef struct daf__extent {
 int daf__component_count(const daf__file *f, daf_type type, uint64_t *ret, daf_error *err);
 
 typedef enum daf__access {
-    DAF__VIEW, /* flat numeric values as a view of the file, everything else decoded */
-    DAF__COPY  /* nothing mapped, so that a file that is cut meanwhile is an error and no signal */
+    DAF__VIEW,       /* flat numeric values as a view of the file, everything else decoded */
+    DAF__VIEW_DENSE, /* so of a dense property; the parts of a sparse one, which are looked at, as copies */
+    DAF__COPY        /* nothing mapped, so that a file that is cut meanwhile is an error and no signal */
 } daf__access;
 
 /* Reads the array; chunks through the handle's executor.

@@ -62,7 +62,7 @@ static int take_array(daf_array **ret, daf__loaded *l, daf_error *err) {
 
 static int get_dense(daf *d, daf_array **ret, const daf__property *p, daf_error *err) {
     daf__loaded l;
-    int rc = daf__property_load(d, &l, p, DAF__VIEW, NULL, err);
+    int rc = daf__property_load(d, &l, p, DAF__VIEW_DENSE, NULL, err);
     return rc ? rc : take_array(ret, &l, err);
 }
 

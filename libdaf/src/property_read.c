@@ -134,8 +134,9 @@ static int load_part(attempt *t, daf__part part, uint64_t n, daf_error *err) {
     int rc = check_count(t, part, n, err);
     if (rc)
         return rc;
+    daf__access access = t->access == DAF__VIEW ? DAF__VIEW : DAF__COPY;
     return daf__component_load(&t->loaded.parts[part], t->d, t->files[part], &extent,
-                               &t->loaded.descriptor.parts[part], t->access, err);
+                               &t->loaded.descriptor.parts[part], access, err);
 }
 
 static int count_stored(const attempt *t, uint64_t *nnz, daf_error *err) {

@@ -122,6 +122,14 @@ static void normalize(daf__descriptor *d) {
     }
 }
 
+/* Nobody else writes; but a file may be damaged while it is read. */
+static int check_length(const reorder *r, uint64_t n, daf_error *err) {
+    if (n == r->n)
+        return 0;
+    return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: the length of axis \"%.60s\" changed meanwhile",
+                     r->d->store->path, r->axis);
+}
+
 static int rewrite_property(const reorder *r, const daf__property *p, daf_error *err) {
     daf__loaded loaded;
     daf__content content = {0};
@@ -131,7 +139,12 @@ static int rewrite_property(const reorder *r, const daf__property *p, daf_error 
     int rc = daf__property_load(r->d, &loaded, p, DAF__COPY, NULL, err);
     if (rc)
         return rc;
-    rc = daf__content_permute(&content, &loaded.content, rows, columns, err);
+    if (rows)
+        rc = check_length(r, loaded.content.rows, err);
+    if (rc == 0 && columns)
+        rc = check_length(r, loaded.content.columns, err);
+    if (rc == 0)
+        rc = daf__content_permute(&content, &loaded.content, rows, columns, err);
     if (rc == 0) {
         normalize(&loaded.descriptor);
         rc = daf__edit_begin(&e, r->d, err);
@@ -166,6 +179,8 @@ static int rewrite_axis(const reorder *r, daf_error *err) {
         return rc;
     const char **texts = malloc(((size_t)r->n + 1) * sizeof *texts);
     rc = daf__edit_begin(&e, r->d, err);
+    if (rc == 0)
+        rc = check_length(r, entries->rows, err);
     if (rc == 0)
         rc = texts ? stage_entries(r, &e, entries, texts, err) : daf__no_memory(err);
     rc = daf__edit_end(&e, rc, err);

@@ -138,13 +138,6 @@ static int stream(daf *d, daf_error *e) {
     return rc;
 }
 
-static int repack(daf *d, daf_error *e) {
-    daf_set_options o = overwrite_with(DAF_PACK_LARGE);
-    o.codec = DAF_CODEC_ZSTD;
-    o.level = 9;
-    return daf_repack_vector(d, NULL, "a", "p", &o, e);
-}
-
 static int delete_vector(daf *d, daf_error *e) {
     return daf_delete_vector(d, "a", "p", e);
 }
@@ -247,7 +240,6 @@ const test_action test_actions[] = {
     {.name = "overwrite both layouts", .act = overwrite_both_layouts},
     {.name = "relayout", .act = relayout},
     {.name = "stream", .act = stream},
-    {.name = "repack", .act = repack},
     {.name = "delete vector", .act = delete_vector},
     {.name = "delete axis", .act = delete_axis},
     {.name = "reorder axis", .act = reorder_axis},

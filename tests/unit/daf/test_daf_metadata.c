@@ -1,0 +1,208 @@
+/* metadata.json holds, byte for byte, what the specified appends and rebuilds give: beside a repository that is written call
+ * by call stands one that gets the same calls in batches, and after each removal one that is rebuilt from its tree. */
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_NAMES = 7, N_OPERATIONS = 400 };
+
+static const char *const names[N_NAMES] = {"a", "a.b", "a b", "A", "quo\"te", "tab\tand\\", "ünï"};
+
+typedef struct twins {
+    daf *single, *batched;
+    const char *path, *batched_path, *copy;
+    test_random r;
+    bool in_batch;
+} twins;
+
+static char *index_of(const char *path, size_t *bytes) {
+    char file[600];
+    snprintf(file, sizeof file, "%s/metadata.json", path);
+    return test_read_file(file, bytes);
+}
+
+/* The operation is done to one of the two. */
+typedef struct operation {
+    unsigned kind, name, axis, columns;
+    bool overwrite;
+} operation;
+
+static int act(daf *d, const operation *o, daf_error *err) {
+    static const double values[4] = {1, 2, 3, 4};
+    daf_scalar scalar = o->overwrite ? daf_scalar_int64(-1) : daf_scalar_bool(true);
+    daf_type type = o->overwrite ? DAF_INT64 : DAF_FLOAT64;
+    daf_set_options set;
+    daf_set_options_init(&set);
+    set.overwrite = o->overwrite;
+    const char *name = names[o->name], *axis = names[o->axis], *columns = names[o->columns];
+    switch (o->kind) {
+    case 0:
+        return daf_set_scalar(d, name, &scalar, &set, err);
+    case 1:
+        return daf_add_axis_integers(d, axis, 0, 1, 2, err);
+    case 2:
+        return daf_set_vector(d, axis, name, type, values, 2, &set, err);
+    case 3:
+        return daf_set_matrix(d, axis, columns, name, type, values, 4, &set, err);
+    case 4:
+        return daf_delete_scalar(d, name, err);
+    case 5:
+        return daf_delete_vector(d, axis, name, err);
+    case 6:
+        return daf_delete_matrix(d, axis, columns, name, err);
+    default:
+        return o->overwrite ? daf_delete_axis(d, axis, err) : daf_delete_scalar(d, name, err);
+    }
+}
+
+/* An append leaves what was there but for the last byte. */
+static void is_append(const char *before, size_t n_before, const char *after, size_t n_after) {
+    assert_true(n_after > n_before && n_before >= 2);
+    assert_memory_equal(before, after, n_before - 1);
+    if (n_before > 2)
+        assert_int_equal(after[n_before - 1], ',');
+    assert_memory_equal(after + n_after - 2, "}}", 2);
+}
+
+static void is_rebuild(twins *t, const char *after, size_t n_after) {
+    char file[600];
+    size_t bytes;
+    daf *d;
+    test_remove_tree(t->copy);
+    test_copy_tree(t->path, t->copy);
+    snprintf(file, sizeof file, "%s/metadata.json", t->copy);
+    assert_int_equal(unlink(file), 0);
+    OK(daf_open(&d, t->copy, "r+", NULL, e));
+    OK(daf_close(d, e));
+    char *rebuilt = index_of(t->copy, &bytes);
+    assert_int_equal(bytes, n_after);
+    assert_memory_equal(rebuilt, after, bytes);
+    free(rebuilt);
+}
+
+static void step(twins *t) {
+    operation o = {.kind = (unsigned)test_below(&t->r, 8),
+                   .name = (unsigned)test_below(&t->r, N_NAMES),
+                   .axis = (unsigned)test_below(&t->r, N_NAMES),
+                   .columns = (unsigned)test_below(&t->r, N_NAMES),
+                   .overwrite = test_below(&t->r, 4) == 0};
+    size_t n_before, n_after;
+    bool sets = o.kind < 4;
+    char *before = index_of(t->path, &n_before);
+    int rc = act(t->single, &o, NULL), other = act(t->batched, &o, NULL);
+    assert_int_equal(rc, other);
+    char *after = index_of(t->path, &n_after);
+    if (rc)
+        assert_memory_equal(before, after, n_before);
+    else if (!sets)
+        is_rebuild(t, after, n_after);
+    else if (!o.overwrite)
+        is_append(before, n_before, after, n_after);
+    free(before);
+    free(after);
+}
+
+/* The same calls give the same bytes, batched or not. */
+static void compare(twins *t) {
+    size_t n_single, n_batched;
+    char *single = index_of(t->path, &n_single), *batched = index_of(t->batched_path, &n_batched);
+    assert_string_equal(single, batched);
+    free(single);
+    free(batched);
+}
+
+static void toggle(twins *t) {
+    if (t->in_batch) {
+        OK(daf_batch_commit(t->batched, e));
+        compare(t);
+    } else {
+        OK(daf_batch_begin(t->batched, e));
+    }
+    t->in_batch = !t->in_batch;
+}
+
+static void bytes_are_those_of_the_specification(void **state) {
+    twins t = {.path = test_path(state, "single.daf"),
+               .batched_path = test_path(state, "batched.daf"),
+               .copy = test_path(state, "copy.daf"),
+               .r = {7}};
+    OK(daf_open(&t.single, t.path, "w", NULL, e));
+    OK(daf_open(&t.batched, t.batched_path, "w", NULL, e));
+    for (unsigned i = 0; i < N_OPERATIONS; i++) {
+        step(&t);
+        if (test_below(&t.r, 10) == 0)
+            toggle(&t);
+    }
+    OK(daf_close(t.single, e));
+    OK(daf_close(t.batched, e));
+    compare(&t);
+}
+
+/* A tree with the index replaced by `text`; the open must leave the right one. */
+static void check_repair(const char *path, const char *text, bool kept) {
+    char file[600];
+    size_t bytes;
+    daf *d;
+    snprintf(file, sizeof file, "%s/metadata.json", path);
+    test_write_file(file, text, strlen(text));
+    OK(daf_open(&d, path, "r+", NULL, e));
+    OK(daf_close(d, e));
+    char *now = test_read_file(file, &bytes);
+    if ((strcmp(now, text) == 0) != kept)
+        fail_msg("%s\n became\n%s", text, now);
+    json_t *index = test_load_json(file);
+    assert_int_equal(json_object_size(index), 2);
+    json_decref(index);
+    free(now);
+}
+
+static void other_indices_are_repaired(void **state) {
+    static const struct {
+        const char *text;
+        bool kept;
+    } cases[] = {
+        {"", false},
+        {"{", false},
+        {"{}", false},
+        {"[]", false},
+        {"{\"scalars/a\":{},\"axes/x\":{}}", true},
+        {"{\"axes/x\":{}, \"scalars/\\u0061\" : "
+         "{\"type\":[1,-2.5e+3,true,false,null,{\"k\":\"\\ud83e\\uddec\"}]}}",
+         true},
+        {"{\"scalars/a\":{},\"axes/x\":{}}\n", false},
+        {"{\"scalars/a\":{},\"axes/x\":{} }", false},
+        {"{\"scalars/a\":{},\"axes/x\":{},\"axes/y\":{}}", false},
+        {"{\"scalars/a\":{},\"scalars/a\":{}}", false},
+        {"{\"scalars/a\":{},\"scalars/a\":{},\"axes/x\":{}}", false},
+        {"{\"scalars/a\":{},\"axes/y\":{}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":01}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":\"\t\"}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":\"\xff\"}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":\"\\x\"}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":1.}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{\"n\":tru}}", false},
+        {"{\"scalars/a\":{} \"axes/x\":{}}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{}", false},
+        {"{\"scalars/a\":{},\"axes/x\":{}}}", false},
+    };
+    const char *path = test_path(state, "a.daf");
+    daf_scalar s = daf_scalar_bool(true);
+    daf *d;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_set_scalar(d, "a", &s, NULL, e));
+    OK(daf_add_axis_integers(d, "x", 0, 1, 2, e));
+    OK(daf_close(d, e));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_repair(path, cases[i].text, cases[i].kept);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_are_those_of_the_specification, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(other_indices_are_repaired, test_setup, test_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

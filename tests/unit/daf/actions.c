@@ -199,7 +199,9 @@ static int read_parts(daf *d, daf_error *e) {
 }
 
 static int read_all(daf *d, daf_error *e) {
-    daf_array *a[4] = {NULL};
+    daf_array *a[6] = {NULL};
+    daf_sparse *sparse = NULL;
+    const daf_range some = {.first_row = 3, .n_rows = 9, .n_columns = 2};
     daf_scalar s = {.type = DAF_BOOL};
     daf_info info;
     daf_names names = {0};
@@ -213,11 +215,18 @@ static int read_all(daf *d, daf_error *e) {
     if (rc == 0)
         rc = daf_get_matrix(d, &a[3], "a", "b", "m", e);
     if (rc == 0)
+        rc = daf_get_matrix(d, &a[4], "a", "b", "sparse", e);
+    if (rc == 0)
+        rc = daf_get_matrix_range(d, &a[5], "a", "b", "sparse", &some, e);
+    if (rc == 0)
+        rc = daf_get_sparse_matrix(d, &sparse, "a", "b", "sparse", e);
+    if (rc == 0)
         rc = daf_vector_info(d, &info, "a", "p", e);
     if (rc == 0)
         rc = daf_list_vectors(d, &names, "a", e);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         daf_array_free(a[i]);
+    daf_sparse_free(sparse);
     daf_scalar_clear(&s);
     daf_names_clear(&names);
     return rc;

@@ -94,7 +94,8 @@ int main(int argc, char **argv) {
     s.how.target_chunk_kb = (uint32_t)strtoul(argv[7], NULL, 10);
     unsigned threads = (unsigned)strtoul(argv[8], NULL, 10);
     cli_pool *pool = cli_pool_new(threads);
-    daf_executor x = {.context = pool, .submit = cli_pool_submit, .wait = cli_pool_wait, .n_threads = threads};
+    daf_executor x = {
+        .context = pool, .submit = cli_pool_submit, .wait = cli_pool_wait, .n_threads = threads};
     s.options.executor = threads > 1 ? &x : NULL;
     int rc = daf_codec_parse(&s.how.codec, argv[6]);
     if (rc || load(&s, argv[3]) != 0)

@@ -112,6 +112,41 @@ static void streams_write_the_same_bytes(void **state) {
     }
 }
 
+/* An archive too. */
+static void archives_get_the_same_bytes(void **state) {
+    char paths[2][300];
+    test_random r = {8};
+    make_values();
+    for (unsigned streamed = 0; streamed < 2; streamed++) {
+        snprintf(paths[streamed], sizeof paths[streamed], "%s",
+                 test_path(state, streamed ? "s.daf.zip" : "w.daf.zip"));
+        daf *d = create(paths[streamed], NULL);
+        for (unsigned i = 0; i < N_WAYS; i++) {
+            daf_set_options o = options_of(&ways[i]);
+            daf_stream *s;
+            char name[16];
+            snprintf(name, sizeof name, "p%u", i);
+            if (!streamed) {
+                OK(daf_set_matrix(d, "r", "c", name, DAF_UINT16, numbers, N, &o, e));
+                continue;
+            }
+            OK(daf_stream_matrix(d, &s, "r", "c", name, DAF_UINT16, &o, e));
+            daf_stream_discard(s);
+            OK(daf_stream_matrix(d, &s, "r", "c", name, DAF_UINT16, &o, e));
+            put_all(s, DAF_UINT16, N, &r);
+            OK(daf_stream_finish(s, e));
+        }
+        FAILS(DAF_ERR_UNSUPPORTED, "append-only", daf_repack_matrix(d, NULL, "r", "c", "p1", NULL, e));
+        OK(daf_close(d, e));
+    }
+    size_t bytes[2];
+    char *whole = test_read_file(paths[0], &bytes[0]), *pieces = test_read_file(paths[1], &bytes[1]);
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(whole, pieces, bytes[0]);
+    free(whole);
+    free(pieces);
+}
+
 /* ---- ends */
 
 static void nothing_is_seen_before_the_end(void **state) {
@@ -316,6 +351,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
         TEST(streams_write_the_same_bytes),
+        TEST(archives_get_the_same_bytes),
         TEST(nothing_is_seen_before_the_end),
         TEST(an_overwritten_matrix_loses_its_other_layout),
         TEST(failures_leave_nothing),

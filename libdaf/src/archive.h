@@ -88,6 +88,7 @@ typedef struct daf__archive {
     char *path; /* absolute */
     const daf_io *io;
     int fd;
+    int folder; /* writable: the folder that it lies in, for files without a name; else -1 */
     bool writable;
     bool replaced;        /* mode "w" has put another archive in its place */
     bool broken;          /* a write failed and could not be undone */

@@ -39,6 +39,8 @@ void daf__archive_retain(daf__archive *a) {
 static void free_archive(daf__archive *a) {
     daf__archive_directory_free(&a->directory);
     daf__archive_region_release(a->region);
+    if (a->folder >= 0)
+        a->io->close(a->io->context, a->folder);
     if (a->fd >= 0)
         a->io->close(a->io->context, a->fd);
     pthread_mutex_destroy(&a->lock);
@@ -96,6 +98,17 @@ static bool is_at(const opening *o, const char *path, const struct stat *st) {
     return fstatat(o->dirfd, path, &now, 0) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
+static int open_folder(daf__archive *a, const opening *o, daf_error *err) {
+    const char *archive = o->where->archive, *slash = strrchr(archive, '/');
+    char *folder = slash ? daf__copy_text(archive, (size_t)(slash - archive) + 1) : strdup(".");
+    if (!folder)
+        return daf__no_memory(err);
+    a->folder = a->io->open(a->io->context, o->dirfd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    int rc = a->folder < 0 ? failed(o, errno, "open the folder of", err) : 0;
+    free(folder);
+    return rc;
+}
+
 static int new_archive(daf__archive **ret, const opening *o, int fd, const struct stat *st, daf_error *err) {
     daf__archive *a = calloc(1, sizeof *a);
     char *path = strdup(o->path);
@@ -110,12 +123,15 @@ static int new_archive(daf__archive **ret, const opening *o, int fd, const struc
                         .path = path,
                         .io = o->settings->io,
                         .fd = fd,
+                        .folder = -1,
                         .writable = o->mode.writable};
     pthread_mutex_init(&a->lock, NULL);
     int rc = daf__archive_load(&a->directory, a->io, fd, path,
                                a->writable ? DAF__LOAD_ALONE : DAF__LOAD_BESIDE, err);
     if (rc == 0 && a->writable)
         rc = daf__archive_repair(a, o->settings->sync, err);
+    if (rc == 0 && a->writable)
+        rc = open_folder(a, o, err);
     if (rc) {
         a->fd = -1; /* the caller's still */
         free_archive(a);

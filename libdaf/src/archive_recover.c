@@ -23,9 +23,11 @@ enum {
     LOCAL_SHAPE = 45,
     CENTRAL_SHAPE_FIELD_BYTES = DAF__ZIP_CENTRAL_EXTRA_BYTES - 4,
     LOCAL_SHAPE_FIELD_BYTES = DAF__ZIP_LOCAL_EXTRA_BYTES - 4,
-    MAX_LOCAL_BYTES = DAF__ZIP_LOCAL_BYTES + 2 * 65535
+    MAX_LOCAL_BYTES = DAF__ZIP_LOCAL_BYTES + 2 * 65535,
+    MAX_TRIES = 64 /* of directories that are read whole: a file may be full of what looks like an end */
 };
 #define END_SIGNATURE "PK\5\6"
+#define CENTRAL_SIGNATURE "PK\1\2"
 
 /* ---- the copy of the directory */
 
@@ -178,20 +180,38 @@ static int has_local_headers(const daf__archive_directory *d, daf__file *f, bool
     return 0;
 }
 
-/* Archives may lie inside of archives as entries; but then their directories are not where they say. */
-static int try_end(daf__archive_directory *ret, daf__file *f, uint64_t at, daf_error *err) {
+/* An end record is worth reading the directory that it tells of. Archives may lie inside of archives as entries; but then
+ * their directories are not where they say. */
+static int is_promising(bool *ret, daf__file *f, uint64_t at, const daf__zip_directory *z, daf_error *err) {
+    char signature[4];
+    *ret = false;
+    if (z->records_offset != z->offset + z->bytes ||
+        z->comment_bytes > f->size - at - DAF__ZIP_PLAIN_END_BYTES)
+        return 0;
+    *ret = z->n_entries == 0 && z->offset == 0;
+    if (z->n_entries == 0)
+        return 0;
+    int rc = f->ops->read(f, signature, sizeof signature, z->offset, err);
+    *ret = rc == 0 && memcmp(signature, CENTRAL_SIGNATURE, sizeof signature) == 0;
+    return rc;
+}
+
+static int try_end(daf__archive_directory *ret, daf__file *f, uint64_t at, unsigned *n_tries,
+                   daf_error *err) {
     daf__zip_directory z;
     daf__archive_directory d;
     bool sound = false;
     int rc = daf__zip_directory_at(f, at, &z, err);
-    if (rc == 0 && (z.records_offset != z.offset + z.bytes || z.comment_bytes > f->size - at))
+    if (rc == 0)
+        rc = is_promising(&sound, f, at, &z, err);
+    if (rc == 0 && (!sound || ++*n_tries > MAX_TRIES))
         rc = daf__fail(err, DAF_ERR_CORRUPT, 0, at, "%s: no end of this archive", f->where);
     if (rc == 0)
         rc = daf__archive_read_central(&d, f, &z, err);
     if (rc)
         return rc;
     rc = has_local_headers(&d, f, &sound, err);
-    if (rc == 0 && sound && d.end <= f->size) {
+    if (rc == 0 && sound) {
         *ret = d;
         return 0;
     }
@@ -209,6 +229,7 @@ static int search_backwards(daf__archive_directory *ret, daf__file *f, daf_error
     uint8_t *piece = malloc(PIECE + OVERLAP);
     if (!piece)
         return daf__no_memory(err);
+    unsigned n_tries = 0;
     int rc = DAF_ERR_TRUNCATED;
     for (uint64_t end = f->size; end > 0 && rc && !is_fatal(rc);) {
         uint64_t from = end > PIECE ? end - PIECE : 0;
@@ -220,7 +241,7 @@ static int search_backwards(daf__archive_directory *ret, daf__file *f, daf_error
         for (size_t i = read ? 0 : bytes; i >= 4 && rc && !is_fatal(rc); i--)
             if (piece[i - 4] == 'P' && memcmp(piece + i - 4, END_SIGNATURE, 4) == 0 &&
                 f->size - (from + i - 4) >= DAF__ZIP_PLAIN_END_BYTES)
-                rc = try_end(ret, f, from + i - 4, err);
+                rc = try_end(ret, f, from + i - 4, &n_tries, err);
         end = from;
     }
     free(piece);

@@ -33,27 +33,19 @@ typedef struct archive_out {
 
 static int open_nameless(daf__archive_store *s, daf_error *err) {
     const daf_io *io = s->settings.io;
-    char *folder = strdup(s->archive->path);
-    if (!folder) {
-        daf__no_memory(err);
-        return -1;
-    }
-    *(strrchr(folder, '/') + 1) = 0;
-    int fd = io->open(io->context, AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL)) {
-        char name[MAX_STAGED_NAME];
-        snprintf(name, sizeof name, DAF__STAGING_PREFIX "%ld.%p", (long)getpid(), (void *)folder);
-        char *path;
-        if (asprintf(&path, "%s%s", folder, name) >= 0) {
-            fd = io->open(io->context, AT_FDCWD, path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-            if (fd >= 0)
-                io->unlink(io->context, AT_FDCWD, path, 0);
-            free(path);
-        }
+    int folder = s->archive->folder;
+    char name[MAX_STAGED_NAME];
+    int fd = io->open(io->context, folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 &&
+        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) { /* the file system has none */
+        snprintf(name, sizeof name, DAF__STAGING_PREFIX "%ld.%p", (long)getpid(), (void *)name);
+        fd = io->open(io->context, folder, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            io->unlink(io->context, folder, name, 0);
     }
     if (fd < 0)
-        daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot make a file for new entries", folder);
-    free(folder);
+        daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot make a file beside it for new entries",
+                  s->base.path);
     return fd;
 }
 
@@ -72,7 +64,7 @@ static int out_write(daf__out *out, const void *data, size_t bytes, uint64_t off
     if (s->fd < 0 && end > MAX_IN_MEMORY) {
         s->fd = open_nameless(o->store, err);
         if (s->fd < 0)
-            return err && err->code == DAF_ERR_NOMEM ? DAF_ERR_NOMEM : DAF_ERR_IO;
+            return DAF_ERR_IO;
         int rc = write_file(o, s->memory.data, s->memory.size, 0, err);
         daf__buf_free(&s->memory);
         if (rc)

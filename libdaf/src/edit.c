@@ -45,10 +45,10 @@ int daf__edit_check_removal(const daf *d, const daf__property *p, daf_error *err
     bool on_two = p->kind == DAF__MATRIX;
     if (!d->store->append_only)
         return 0;
-    return daf__fail(
-        err, DAF_ERR_UNSUPPORTED, 0, 0, "ZipDaf is append-only; can't delete %s: %s%s%s%s%s in: %s",
-        kinds[p->kind], on_axis ? p->axis : "", on_axis ? " / " : "", on_two ? p->columns : "",
-        on_two ? " / " : "", p->name, d->store->full_path ? d->store->full_path : d->store->path);
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                     "ZipDaf is append-only; can't delete %s: %s%s%s%s%s in: %s", kinds[p->kind],
+                     on_axis ? p->axis : "", on_axis ? " / " : "", on_two ? p->columns : "",
+                     on_two ? " / " : "", p->name, daf__store_full_path(d->store));
 }
 
 int daf__edit_remove(daf__edit *e, const daf__property *p, const char *const *spare, daf_error *err) {

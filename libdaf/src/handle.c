@@ -41,11 +41,6 @@ static int check_path(const char *path, daf_error *err) {
     return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: this version opens no URLs", path);
 }
 
-/* The path as some messages want it. */
-static const char *shown_path(const daf *d) {
-    return d->store->full_path ? d->store->full_path : d->store->path;
-}
-
 /* ---- daf.json */
 
 static int check_version(daf *d, const json_t *marker, const char *where, daf_error *err) {
@@ -59,7 +54,7 @@ static int check_version(daf *d, const json_t *marker, const char *where, daf_er
         return daf__fail(err, DAF_ERR_VERSION, 0, 0,
                          "incompatible format version: %lld.%lld\nthe code supports version: %d.%d\n"
                          "in %s: %s",
-                         m, n, MAJOR, NEWEST_MINOR, d->store->kind, shown_path(d));
+                         m, n, MAJOR, NEWEST_MINOR, d->store->kind, daf__store_full_path(d->store));
     d->major = (int)m;
     d->minor = (int)n;
     return 0;
@@ -147,7 +142,8 @@ static int open_archive(daf *d, int dirfd, const char *path, const daf__archive_
     if (!d->store->fresh)
         return read_marker(d, err);
     if (!mode.create)
-        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s", shown_path(d));
+        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s",
+                         daf__store_full_path(d->store));
     return initialize(d, false, err);
 }
 

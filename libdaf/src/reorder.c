@@ -51,7 +51,7 @@ static int check(const reorder *r, daf_error *err) {
         return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
     if (d->store->append_only)
         return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "ZipDaf is append-only; can't reorder in: %s",
-                         d->store->path);
+                         daf__store_full_path(d->store));
     if (r->n > 0 && !r->order)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "the new order is NULL");
     int rc = daf__check_readable(&axis, err);

@@ -120,6 +120,10 @@ void daf__change_free(daf__change *c) {
     *c = (daf__change){0};
 }
 
+const char *daf__store_full_path(const daf__store *s) {
+    return s->full_path ? s->full_path : s->path;
+}
+
 int daf__store_has(daf__store *s, bool *ret, const char *key, daf_error *err) {
     daf__stamp stamp;
     daf_error details;

@@ -138,6 +138,9 @@ struct daf__store {
     bool batching;       /* settle comes at the end of several changes */
 };
 
+/* The path as messages about what an archive cannot do want it. */
+const char *daf__store_full_path(const daf__store *s);
+
 /* Whether the file is there. */
 int daf__store_has(daf__store *s, bool *ret, const char *key, daf_error *err);
 

@@ -13,6 +13,11 @@ static int out_of_memory(const export_job *job) {
     return command_fail(job->self, "out of memory");
 }
 
+/* An array of n that has room for one more: it doubles. NULL: out of memory, and the array is as it was. */
+static void *one_more(void *array, size_t n, size_t element_bytes) {
+    return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * element_bytes);
+}
+
 export_set *export_find_set(const export_job *job, d7_group group) {
     return job->set_of[group] ? &job->sets[job->set_of[group] - 1] : NULL;
 }
@@ -23,7 +28,7 @@ static int add_column(export_job *job, uint32_t dataset_id, const d7_dataset_inf
         group = D7_GROUP_NONE; /* a column that was not in use has no rows to share */
     export_set *set = group == D7_GROUP_NONE ? NULL : export_find_set(job, group);
     if (!set) {
-        export_set *sets = realloc(job->sets, (job->n_sets + 1) * sizeof *sets);
+        export_set *sets = one_more(job->sets, job->n_sets, sizeof *sets);
         if (!sets)
             return out_of_memory(job);
         job->sets = sets;
@@ -32,7 +37,7 @@ static int add_column(export_job *job, uint32_t dataset_id, const d7_dataset_inf
         if (group != D7_GROUP_NONE)
             job->set_of[group] = job->n_sets;
     }
-    export_column *columns = realloc(set->columns, (set->n + 1) * sizeof *columns);
+    export_column *columns = one_more(set->columns, set->n, sizeof *columns);
     if (!columns)
         return out_of_memory(job);
     set->columns = columns;
@@ -117,8 +122,7 @@ static int add_range(export_job *job, export_set *set, uint64_t from, uint64_t t
     if (set->n_ranges && set->ranges[set->n_ranges - 1].to == from) {
         set->ranges[set->n_ranges - 1].to = to;
     } else {
-        size_t cap = set->n_ranges & (set->n_ranges - 1) ? 0 : set->n_ranges ? 2 * set->n_ranges : 1;
-        export_range *ranges = cap ? realloc(set->ranges, cap * sizeof *ranges) : set->ranges;
+        export_range *ranges = one_more(set->ranges, set->n_ranges, sizeof *ranges);
         if (!ranges)
             return out_of_memory(job);
         set->ranges = ranges;

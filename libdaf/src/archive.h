@@ -102,6 +102,7 @@ typedef struct daf__archive_settings {
     bool sync;
     unsigned file_mode;
     uint64_t max_bytes;
+    bool other_form; /* the entries are not the files of a FilesDaf: none is a descriptor */
 } daf__archive_settings;
 
 typedef struct daf__archive_store {

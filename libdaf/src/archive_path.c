@@ -98,15 +98,9 @@ static char *absolute(int dirfd, const char *path) {
     return asprintf(&full, "%.*s/%s", (int)n, folder, path) < 0 ? NULL : full;
 }
 
-int daf__archive_path_parse(daf__archive_path *ret, int dirfd, const char *path, daf_error *err) {
-    *ret = (daf__archive_path){0};
-    if (!means_archive(dirfd, path))
-        return 0;
-    size_t bytes;
-    const char *group;
-    int rc = split(path, &bytes, &group, err);
-    if (rc == 0 && group)
-        rc = check_group(group, err);
+int daf__archive_path_take(daf__archive_path *ret, int dirfd, const char *path, size_t bytes,
+                           const char *group, daf_error *err) {
+    int rc = group ? check_group(group, err) : 0;
     if (rc)
         return rc;
     daf__archive_path p = {.archive = daf__copy_text(path, bytes),
@@ -118,4 +112,14 @@ int daf__archive_path_parse(daf__archive_path *ret, int dirfd, const char *path,
     }
     *ret = p;
     return 0;
+}
+
+int daf__archive_path_parse(daf__archive_path *ret, int dirfd, const char *path, daf_error *err) {
+    *ret = (daf__archive_path){0};
+    if (!means_archive(dirfd, path))
+        return 0;
+    size_t bytes;
+    const char *group;
+    int rc = split(path, &bytes, &group, err);
+    return rc ? rc : daf__archive_path_take(ret, dirfd, path, bytes, group, err);
 }

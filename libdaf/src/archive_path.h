@@ -16,4 +16,9 @@ void daf__archive_path_free(daf__archive_path *p);
  * Returns 0; DAF_ERR_ARG the path means an archive, but not rightly; DAF_ERR_NAME the group; DAF_ERR_NOMEM. */
 int daf__archive_path_parse(daf__archive_path *ret, int dirfd, const char *path, daf_error *err);
 
+/* The archive is the first `bytes` bytes of the path; group: NULL: none, else checked. Returns 0; DAF_ERR_NAME;
+ * DAF_ERR_NOMEM. */
+int daf__archive_path_take(daf__archive_path *ret, int dirfd, const char *path, size_t bytes,
+                           const char *group, daf_error *err);
+
 #endif

@@ -71,6 +71,8 @@ bool daf__archive_is_dead(const daf__archive_store *s, const char *name) {
     const char *key = name + s->prefix_bytes;
     size_t bytes = strlen(name);
     bool matrix = strncmp(key, "matrices/", 9) == 0;
+    if (s->settings.other_form)
+        return false;
     if ((!matrix && strncmp(key, "vectors/", 8) != 0) || bytes < 5 || strcmp(name + bytes - 5, ".json") != 0)
         return false;
     bytes -= 5;

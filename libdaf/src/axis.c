@@ -50,6 +50,13 @@ int daf_axis_length(daf *d, uint64_t *ret, const char *axis, daf_error *err) {
     int rc = daf__check_readable(&p, err);
     if (rc)
         return rc;
+    if (d->store->ops->axis_length) {
+        daf_error details;
+        rc = d->store->ops->axis_length(d->store, ret, axis, &details);
+        if (rc == DAF_ERR_MISSING)
+            return daf__no_property(d, &p, err);
+        return rc ? daf__pass(err, &details) : 0;
+    }
     daf__axis_length *known = find_length(d, axis);
     daf__key base = daf__property_key(&p), key = daf__key_with(&base, ".txt");
     daf__stamp stamp;

@@ -251,3 +251,9 @@ const char *daf__part_suffix(char text[DAF__SUFFIX_TEXT], daf__kind kind, const 
         snprintf(text, DAF__SUFFIX_TEXT, ".%s%s", name, c->packed ? ".zip" : "");
     return text;
 }
+
+daf__key daf__part_key(const daf__property *p, const daf__descriptor *d, daf__part part) {
+    char suffix[DAF__SUFFIX_TEXT];
+    daf__key base = daf__property_key(p);
+    return daf__key_with(&base, daf__part_suffix(suffix, p->kind, d, part));
+}

@@ -59,4 +59,7 @@ enum { DAF__SUFFIX_TEXT = 16 };
 const char *daf__part_suffix(char text[DAF__SUFFIX_TEXT], daf__kind kind, const daf__descriptor *d,
                              daf__part part);
 
+/* The key of that file. */
+daf__key daf__part_key(const daf__property *p, const daf__descriptor *d, daf__part part);
+
 #endif

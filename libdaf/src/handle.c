@@ -12,6 +12,7 @@
 #include "json.h"
 #include "store_dir.h"
 #include "store_memory.h"
+#include "zarr_store.h"
 
 enum { MAJOR = 1, NEWEST_MINOR = 1 };
 #define MARKER_KEY "daf.json"
@@ -169,10 +170,41 @@ static int open_directory(daf *d, int dirfd, const char *path, daf__open_mode mo
     return rc;
 }
 
+/* A Zarr tree, which is read only; a directory that is called like one but holds a marker is none. */
+static int open_zarr(daf *d, int dirfd, const char *path, const daf__archive_path *where, daf__open_mode mode,
+                     const daf_options *options, daf_error *err) {
+    const daf_io *io = options->io ? options->io : &daf__system_io;
+    daf__archive_settings archive = {.io = io, .max_bytes = d->settings.zip_max_bytes, .other_form = true};
+    daf__dir_settings directory = {.io = io};
+    daf__open_mode reading = {.writable = false};
+    daf__store *tree;
+    int rc = where->archive ? daf__archive_store_open(&tree, dirfd, path, where, reading, &archive, err)
+                            : daf__dir_store_open(&tree, dirfd, path, reading, &directory, err);
+    if (rc)
+        return rc;
+    if (!where->archive && !tree->fresh) {
+        tree->ops->free(tree);
+        return open_directory(d, dirfd, path, mode, options, err);
+    }
+    rc = daf__zarr_store_open(&d->store, tree, err);
+    if (rc == 0 && mode.writable)
+        rc = daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                       "%s: a Zarr tree is opened for reading only; convert it (daf_zarr_import)", path);
+    return rc ? rc : read_marker(d, err);
+}
+
 static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
                       daf_error *err) {
     daf__archive_path where;
-    int rc = daf__archive_path_parse(&where, dirfd, path, err);
+    bool is_zarr;
+    int rc = daf__zarr_path_parse(&is_zarr, &where, dirfd, path, err);
+    if (rc == 0 && is_zarr) {
+        rc = open_zarr(d, dirfd, path, &where, mode, options, err);
+        daf__archive_path_free(&where);
+    }
+    if (rc || is_zarr)
+        return rc;
+    rc = daf__archive_path_parse(&where, dirfd, path, err);
     if (rc)
         return rc;
     rc = where.archive ? open_archive(d, dirfd, path, &where, mode, options, err)

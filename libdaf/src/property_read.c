@@ -57,16 +57,10 @@ typedef struct attempt {
     daf__loaded loaded;
 } attempt;
 
-static daf__key part_key(const attempt *t, daf__part part) {
-    char suffix[DAF__SUFFIX_TEXT];
-    daf__key base = daf__property_key(t->property);
-    return daf__key_with(&base, daf__part_suffix(suffix, t->property->kind, &t->loaded.descriptor, part));
-}
-
 static int open_part(attempt *t, daf__part part, daf_error *err) {
     daf__store *s = t->d->store;
     char where[DAF__WHERE_TEXT];
-    daf__key key = part_key(t, part);
+    daf__key key = daf__part_key(t->property, &t->loaded.descriptor, part);
     daf_error details;
     int rc = s->ops->open(s, &t->files[part], key.text, &details);
     if (rc == 0)

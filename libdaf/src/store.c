@@ -80,6 +80,21 @@ void daf__out_discard(daf__out *out) {
     out->ops->discard(out);
 }
 
+int daf__file_copy(daf__file *f, daf__out *out, daf_error *err) {
+    daf__buf piece = {0};
+    uint8_t *bytes = daf__buf_reserve(&piece, OUT_BUFFER_BYTES);
+    int rc = bytes ? 0 : daf__no_memory(err);
+    for (uint64_t at = 0; at < f->size && rc == 0;) {
+        size_t n = f->size - at < OUT_BUFFER_BYTES ? (size_t)(f->size - at) : OUT_BUFFER_BYTES;
+        rc = f->ops->read(f, bytes, n, at, err);
+        if (rc == 0)
+            rc = daf__out_append(out, bytes, n, err);
+        at += n;
+    }
+    daf__buf_free(&piece);
+    return rc;
+}
+
 static int add_step(daf__change *c, daf__step_kind kind, const char *key, daf__out *out, daf_error *err) {
     if (c->n_steps == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 8;

@@ -51,6 +51,9 @@ void daf__file_close(daf__file *f); /* NULL is fine */
 /* The whole file, of at most `limit` bytes (DAF_ERR_LIMIT). The caller frees the buffer. */
 int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error *err);
 
+/* Appends the whole file to the out, in pieces. */
+int daf__file_copy(daf__file *f, daf__out *out, daf_error *err);
+
 void daf__unmap(daf__map *map);
 
 /* ---- writing */
@@ -112,6 +115,8 @@ typedef struct daf__store_ops {
     int (*stamp)(daf__store *s, daf__stamp *ret, const char *key, daf_error *err);
     /* Names in the folder, sorted bytewise; a missing folder is empty. */
     int (*list)(daf__store *s, daf_names *ret, const char *folder, daf__list_what what, daf_error *err);
+    /* The entries of an axis, when the store knows them without counting lines; NULL: it does not. */
+    int (*axis_length)(daf__store *s, uint64_t *ret, const char *axis, daf_error *err);
     /* A new out. */
     int (*create)(daf__store *s, daf__out **ret, daf_error *err);
     /* Puts the change in place. On failure nothing has changed. */

@@ -187,12 +187,6 @@ static int count_elements(const daf__opened *o, daf__part part, uint64_t *ret, d
                      o->files[part]->where, c->n_elements, *ret);
 }
 
-static daf__key part_key(const daf__property *p, const daf__descriptor *d, daf__part part) {
-    char suffix[DAF__SUFFIX_TEXT];
-    daf__key base = daf__property_key(p);
-    return daf__key_with(&base, daf__part_suffix(suffix, p->kind, d, part));
-}
-
 static int put_component(daf__zarr_exporter *x, const char *path, const daf__property *p, daf__opened *o,
                          daf__part part, daf_error *err) {
     const daf__component *c = &o->descriptor.parts[part];
@@ -205,7 +199,7 @@ static int put_component(daf__zarr_exporter *x, const char *path, const daf__pro
     int rc = count_elements(o, part, &a.rows, err);
     if (rc)
         return rc;
-    daf__key key = part_key(p, &o->descriptor, part);
+    daf__key key = daf__part_key(p, &o->descriptor, part);
     daf__zarr_path node = daf__zarr_path_with(path, daf__part_name(p->kind, true, part));
     return daf__zarr_put_part(x, node.text, &a, o->files[part], key.text, c, err);
 }
@@ -252,7 +246,7 @@ static int put_opened(daf__zarr_exporter *x, const char *path, const daf__proper
     if (o->descriptor.sparse)
         return put_sparse(x, path, p, o, err);
     daf__zarr_array a = dense_array(p, &o->extent, o->descriptor.type);
-    daf__key key = part_key(p, &o->descriptor, DAF__VALUES);
+    daf__key key = daf__part_key(p, &o->descriptor, DAF__VALUES);
     return daf__zarr_put_part(x, path, &a, o->files[DAF__VALUES], key.text, &o->descriptor.parts[DAF__VALUES],
                               err);
 }

@@ -8,8 +8,6 @@
 #include "store_dir.h"
 #include "zarr_export.h"
 
-enum { PIECE_BYTES = 1 << 18 };
-
 /* ---- chunks that are written */
 
 static int append32(daf__out *out, uint32_t n, daf_error *err) {
@@ -76,23 +74,6 @@ static int write_part(daf__zarr_exporter *x, const char *path, const daf__zarr_a
 
 /* ---- chunks that are the payload as it is */
 
-static int copy_file(daf__zarr_exporter *x, daf__file *f, daf__out *out, daf_error *err) {
-    daf__buf piece = {0};
-    uint8_t *bytes = daf__buf_reserve(&piece, PIECE_BYTES);
-    int rc = bytes ? 0 : daf__no_memory(err);
-    for (uint64_t at = 0; at < f->size && rc == 0;) {
-        size_t n = f->size - at < PIECE_BYTES ? (size_t)(f->size - at) : PIECE_BYTES;
-        rc = f->ops->read(f, bytes, n, at, err);
-        if (rc == 0)
-            rc = daf__out_append(out, bytes, n, err);
-        at += n;
-    }
-    daf__buf_free(&piece);
-    x->report.n_copied++;
-    x->report.copied_bytes += f->size;
-    return rc;
-}
-
 /* A new out that is the file, or has its bytes. */
 static int link_file(daf__zarr_exporter *x, daf__file *f, const char *key, daf__out **ret, daf_error *err) {
     daf_error details;
@@ -111,7 +92,9 @@ static int link_file(daf__zarr_exporter *x, daf__file *f, const char *key, daf__
     rc = x->to->ops->create(x->to, &out, err);
     if (rc)
         return rc;
-    rc = copy_file(x, f, out, err);
+    rc = daf__file_copy(f, out, err);
+    x->report.n_copied++;
+    x->report.copied_bytes += f->size;
     if (rc)
         daf__out_discard(out);
     else

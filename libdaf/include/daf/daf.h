@@ -204,7 +204,8 @@ DAF_API void daf_options_init(daf_options *options);
  *                 the new repository takes its place in one change. A directory that holds files but is no
  *                 repository is refused instead (DAF_ERR_EXISTS). Links are removed, never followed.
  *  path     of a directory; or RUN.daf.zip, a repository in a ZIP archive; or RUNS.dafs.zip#/GROUP, one of several in
- *           an archive (GROUP may hold "/"). See "Archives" below.
+ *           an archive (GROUP may hold "/"). See "Archives" below. For reading also RUN.daf.zarr, RUN.daf.zarr.zip and
+ *           RUNS.dafs.zarr.zip#/GROUP: see "Zarr".
  *  options  NULL: the defaults
  *  Holds    the directory itself, not its path: once opened, the handle stays with that directory even when
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
@@ -742,6 +743,7 @@ typedef struct daf_zarr_options {
     bool sync; /* what is made is on the disk when the call returns */
     /* As in daf_options, of what is made; linked files keep theirs. */
     unsigned file_mode, directory_mode;
+    bool non_finite_scalars;      /* as in daf_options, for an import */
     const daf_executor *executor; /* NULL: everything in the calling thread */
     const daf_io *io;             /* NULL */
 } daf_zarr_options;
@@ -769,6 +771,21 @@ typedef struct daf_zarr_report {
  *  Source   specification "ZarrDaf", sections 1 to 6
  */
 DAF_API DAF_MUST_USE int daf_zarr_export(daf_zarr_report *ret, const char *from, const char *to,
+                                         const daf_zarr_options *options, daf_error *err);
+
+/* Makes the directory `to` of a Zarr tree, whoever wrote that.
+ *  ret      may be NULL
+ *  from     RUN.daf.zarr, or an archive of one: RUN.daf.zarr.zip, RUNS.dafs.zarr.zip#/GROUP
+ *  to       a path where nothing is yet; made like the one of daf_zarr_export
+ *  options  NULL: the defaults
+ *  Payloads chunks that are what a directory would hold are linked, byte for byte; others (several chunks, other codecs,
+ *           big-endian, shards of another kind) are decoded and written anew: packed where they were in shards
+ *  Returns  as daf_zarr_export; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_NAME a name that no directory can hold;
+ *           DAF_ERR_VALUE texts with LF or NUL, axis entries that are empty; DAF_ERR_UNSUPPORTED a data type, codec or
+ *           chunk grid that is not known
+ *  Source   specification "ZarrDaf", section 7
+ */
+DAF_API DAF_MUST_USE int daf_zarr_import(daf_zarr_report *ret, const char *from, const char *to,
                                          const daf_zarr_options *options, daf_error *err);
 
 #ifdef __cplusplus

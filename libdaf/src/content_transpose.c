@@ -1,6 +1,5 @@
 /* Transposing content: dense values by blocks, sparse ones by counting. */
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "content.h"
 #include "error.h"
@@ -8,32 +7,14 @@
 #include "transpose.h"
 #include "type.h"
 
-enum { LINE_BYTES = 64 };
-#define LARGE_BYTES ((size_t)2 << 20) /* a large page of the usual processors */
-
-/* Values that are not cleared, at the boundary of a cache line; large ones in large pages where the system has them. */
-static int own_result(daf__content *c, uint64_t n, size_t width, daf_error *err) {
-    size_t bytes = (size_t)n * width, unit = bytes < LARGE_BYTES ? LINE_BYTES : LARGE_BYTES;
-    if (bytes > SIZE_MAX / 2)
-        return daf__no_memory(err);
-    bytes = (bytes / unit + 1) * unit;
-    void *values = aligned_alloc(unit, bytes);
-    if (!values)
-        return daf__no_memory(err);
-    if (unit == LARGE_BYTES)
-        (void)madvise(values, bytes, MADV_HUGEPAGE);
-    c->owned[DAF__VALUES] = values;
-    c->data[DAF__VALUES] = values;
-    return 0;
-}
-
 static int transpose_dense(daf__content *ret, const daf__content *c, const daf_executor *executor,
                            daf_error *err) {
     daf__content t = {.kind = c->kind, .type = c->type, .rows = c->columns, .columns = c->rows};
     size_t width = daf__value_bytes(c->type);
-    int rc = own_result(&t, c->rows * c->columns, width, err);
-    if (rc)
-        return rc;
+    t.owned[DAF__VALUES] = daf__transpose_alloc(width, c->rows, c->columns);
+    t.data[DAF__VALUES] = t.owned[DAF__VALUES];
+    if (!t.owned[DAF__VALUES])
+        return daf__no_memory(err);
     daf__transpose(t.owned[DAF__VALUES], c->data[DAF__VALUES], width, c->rows, c->columns, executor);
     *ret = t;
     return 0;

@@ -7,7 +7,9 @@
  * memcpy; tests/bench/daf): square tiles in row order took twice as long, results at odd addresses too. */
 #include "transpose.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -15,6 +17,20 @@
 
 enum { LINE_BYTES = 64, VECTOR_BYTES = 16, BAND_BYTES = 1 << 13, MAX_JOBS = 64 };
 #define JOB_BYTES ((uint64_t)1 << 20) /* less is not worth a job of its own */
+
+#define LARGE_PAGE_BYTES ((size_t)2 << 20)
+
+void *daf__transpose_alloc(size_t width, uint64_t rows, uint64_t columns) {
+    uint64_t n;
+    if (__builtin_mul_overflow(rows, columns, &n) || n > SIZE_MAX / 4 / width)
+        return NULL;
+    size_t bytes = (size_t)n * width, unit = bytes < LARGE_PAGE_BYTES ? LINE_BYTES : LARGE_PAGE_BYTES;
+    bytes = (bytes / unit + 1) * unit;
+    void *values = aligned_alloc(unit, bytes);
+    if (values && unit == LARGE_PAGE_BYTES)
+        (void)madvise(values, bytes, MADV_HUGEPAGE);
+    return values;
+}
 
 typedef struct span {
     uint8_t *to;

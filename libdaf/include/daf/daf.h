@@ -571,8 +571,8 @@ DAF_API DAF_MUST_USE int daf_repack_matrix(daf *d, daf_repacked *ret, const char
                                            const char *name, const daf_set_options *options, daf_error *err);
 
 /* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
- * or not as the options say for it. Dense flat and packed matrices are read and written once, in cache-sized
- * blocks, through the executor in parallel.
+ * or not as the options say for it. Dense values are transposed in cache-sized blocks, through the executor in
+ * parallel; both layouts are in memory meanwhile.
  *  options  `overwrite`: replaces that layout (the one that is read stays); `both_layouts` means nothing; NULL:
  *           the defaults
  *  Returns  as daf_get_matrix and daf_set_matrix; DAF_ERR_ARG both axes are the same; DAF_ERR_EXISTS

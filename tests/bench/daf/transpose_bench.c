@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
     }
     size_t rows = (size_t)atol(argv[1]), columns = (size_t)atol(argv[2]), width = (size_t)atol(argv[3]);
     size_t bytes = rows * columns * width;
-    size_t whole = (bytes / PAGE_BYTES + 1) * PAGE_BYTES;
-    unsigned char *from = aligned_alloc(PAGE_BYTES, whole), *to = aligned_alloc(PAGE_BYTES, whole);
+    unsigned char *from = aligned_alloc(PAGE_BYTES, (bytes / PAGE_BYTES + 1) * PAGE_BYTES);
+    unsigned char *to = daf__transpose_alloc(width, rows, columns);
     double copy = 1e9, transpose = 1e9;
     if (!from || !to)
         return 2;

@@ -10,7 +10,7 @@
 #include "cli/pool.h"
 
 extern const cli_command command_delete, command_describe, command_get, command_pack, command_set,
-    command_tree, command_unpack;
+    command_tree, command_unpack, command_verify;
 
 /* Says why; returns the exit code: CLI_PROBLEMS when the repository is damaged, else CLI_USAGE. */
 int command_fail(const cli_command *self, const daf_error *err);

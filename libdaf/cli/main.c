@@ -1,7 +1,8 @@
 #include "command.h"
 
-static const cli_command *const commands[] = {&command_describe, &command_tree, &command_get,   &command_set,
-                                              &command_delete,   &command_pack, &command_unpack};
+static const cli_command *const commands[] = {&command_describe, &command_tree,   &command_get,
+                                              &command_set,      &command_delete, &command_pack,
+                                              &command_unpack,   &command_verify};
 
 int main(int argc, char **argv) {
     const cli_program program = {

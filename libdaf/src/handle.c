@@ -22,10 +22,10 @@ static int parse_mode(daf__open_mode *ret, const char *mode, daf_error *err) {
         const char *text;
         daf__open_mode mode;
     } modes[] = {
-        {"r", {false, false, false}},
-        {"r+", {true, false, false}},
-        {"w+", {true, true, false}},
-        {"w", {true, true, true}},
+        {"r", {.writable = false}},
+        {"r+", {.writable = true}},
+        {"w+", {.writable = true, .create = true}},
+        {"w", {.writable = true, .create = true, .truncate = true}},
     };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         if (strcmp(mode, modes[i].text) == 0) {
@@ -61,7 +61,7 @@ static int check_version(daf *d, const json_t *marker, const char *where, daf_er
     return 0;
 }
 
-static int read_marker(daf *d, daf_error *err) {
+int daf__read_marker(daf *d, daf_error *err) {
     char where[DAF__WHERE_TEXT];
     daf__buf text = {0};
     json_t *marker;
@@ -138,10 +138,10 @@ static int open_archive(daf *d, int dirfd, const char *path, const daf__archive_
                                       .file_mode = options->file_mode,
                                       .max_bytes = d->settings.zip_max_bytes};
     int rc = daf__archive_store_open(&d->store, dirfd, path, where, mode, &settings, err);
-    if (rc)
+    if (rc || mode.untouched)
         return rc;
     if (!d->store->fresh)
-        return read_marker(d, err);
+        return daf__read_marker(d, err);
     if (!mode.create)
         return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s",
                          daf__store_full_path(d->store));
@@ -155,10 +155,10 @@ static int open_directory(daf *d, int dirfd, const char *path, daf__open_mode mo
                                   .file_mode = options->file_mode,
                                   .directory_mode = options->directory_mode};
     int rc = daf__dir_store_open(&d->store, dirfd, path, mode, &settings, err);
-    if (rc)
+    if (rc || mode.untouched)
         return rc;
     if (!d->store->fresh)
-        rc = read_marker(d, err);
+        rc = daf__read_marker(d, err);
     else if (!mode.create)
         rc = daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf directory: %s", path);
     else
@@ -226,7 +226,7 @@ static int set_up(daf *d, const daf_options *options, daf_error *err) {
 int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const daf_options *options,
                daf_error *err) {
     daf_options defaults;
-    daf__open_mode parsed = {false, false, false};
+    daf__open_mode parsed = {.writable = false};
     if (!path || !mode)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "the path or the mode is NULL");
     if (!options) {
@@ -244,6 +244,23 @@ int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const d
         rc = set_up(d, options, err);
     if (rc == 0)
         rc = open_store(d, dirfd, path, parsed, options, err);
+    if (rc) {
+        daf_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+int daf__open_untouched(daf **ret, const char *path, const daf_options *options, daf_error *err) {
+    daf *d = calloc(1, sizeof *d);
+    if (!d)
+        return daf__no_memory(err);
+    int rc = check_path(path, err);
+    if (rc == 0)
+        rc = set_up(d, options, err);
+    if (rc == 0)
+        rc = open_store(d, AT_FDCWD, path, (daf__open_mode){.untouched = true}, options, err);
     if (rc) {
         daf_free(d);
         return rc;

@@ -66,6 +66,13 @@ int daf__check_size(const daf *d, uint64_t rows, uint64_t columns, daf_error *er
 /* Both. */
 int daf__shape(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns, daf_error *err);
 
+/* Opens what is there as it is: nothing is undone or written, and the marker is not read yet. Also DAF_ERR_CORRUPT,
+ * DAF_ERR_TRUNCATED an archive without a directory. */
+int daf__open_untouched(daf **ret, const char *path, const daf_options *options, daf_error *err);
+
+/* Reads daf.json. Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_VERSION; ... */
+int daf__read_marker(daf *d, daf_error *err);
+
 /* Fills in the environment's and our own defaults. Returns 0; DAF_ERR_ARG. */
 int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error *err);
 

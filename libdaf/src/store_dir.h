@@ -37,6 +37,7 @@ typedef struct daf__dir_store {
 
 typedef struct daf__open_mode {
     bool writable, create, truncate;
+    bool untouched; /* reading: what a killed writer left stays as it is */
 } daf__open_mode;
 
 /* Opens or creates the directory as the mode says, takes the writer's lock if it is writable, and undoes and

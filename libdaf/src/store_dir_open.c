@@ -185,11 +185,11 @@ static int look_at_marker(daf__dir_store *s, daf_error *err) {
     return rc;
 }
 
-static int prepare_for_reading(daf__dir_store *s, daf_error *err) {
+static int prepare_for_reading(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
     /* A reader undoes what a killed writer left, when it may and no writer is at work. */
     bool interrupted;
     int rc = daf__store_has(&s->base, &interrupted, DAF__JOURNAL, err);
-    if (rc == 0 && interrupted && daf__dir_store_lock(&s->base)) {
+    if (rc == 0 && interrupted && !mode.untouched && daf__dir_store_lock(&s->base)) {
         (void)daf__journal_recover(s, NULL);
         daf__dir_store_unlock(&s->base);
     }
@@ -229,7 +229,7 @@ int daf__dir_store_open(daf__store **ret, int dirfd, const char *path, daf__open
     s->base.path = strdup(path);
     int rc = s->base.path ? open_root(s, dirfd, mode.create, err) : daf__no_memory(err);
     if (rc == 0)
-        rc = mode.writable ? prepare_for_writing(s, mode, err) : prepare_for_reading(s, err);
+        rc = mode.writable ? prepare_for_writing(s, mode, err) : prepare_for_reading(s, mode, err);
     if (rc == 0) {
         *ret = &s->base;
         return 0;

@@ -60,7 +60,8 @@ extern "C" {
     X(CORRUPT, -13, "damaged or against the format")                                                         \
     X(TRUNCATED, -14, "shorter than it must be")                                                             \
     X(UNSUPPORTED, -15, "not supported")                                                                     \
-    X(LIMIT, -16, "past a limit")
+    X(LIMIT, -16, "past a limit")                                                                            \
+    X(CANCELLED, -17, "stopped by the caller")
 
 enum {
     DAF_OK = 0,
@@ -787,6 +788,141 @@ DAF_API DAF_MUST_USE int daf_zarr_export(daf_zarr_report *ret, const char *from,
  */
 DAF_API DAF_MUST_USE int daf_zarr_import(daf_zarr_report *ret, const char *from, const char *to,
                                          const daf_zarr_options *options, daf_error *err);
+
+/* --------------------------------------------------------------------------------------------- verifying */
+
+/* What a problem amounts to.
+ *  damage  data are lost, wrong or cannot be read
+ *  fault   against the rules of the format, but all values can be read
+ *  style   within the rules, but some reader minds (specification, appendix A); told only when asked for
+ */
+typedef enum daf_problem_class { DAF_CLASS_DAMAGE, DAF_CLASS_FAULT, DAF_CLASS_STYLE } daf_problem_class;
+
+/* X(name, code as text, class, what it means) */
+#define DAF_PROBLEM_MAP(X)                                                                                   \
+    X(NO_MARKER, "no-marker", DAMAGE, "there is no daf.json")                                                \
+    X(MARKER, "marker", DAMAGE, "daf.json is no JSON object")                                                \
+    X(VERSION, "version", DAMAGE, "daf.json declares no version, or one that is not known")                  \
+    X(UNREADABLE, "unreadable", DAMAGE, "a file that is there cannot be opened as one")                      \
+    X(JSON, "json", DAMAGE, "a .json file is no JSON object")                                                \
+    X(SCALAR, "scalar", DAMAGE, "a scalar's type or value is none")                                          \
+    X(TEXT, "text", DAMAGE, "a text is not valid UTF-8, or holds a NUL")                                     \
+    X(AXIS_DUPLICATE, "axis-duplicate", DAMAGE, "an entry stands twice on an axis")                          \
+    X(AXIS_UNREADABLE, "axis-unreadable", DAMAGE, "an axis of the property cannot be read")                  \
+    X(FORMAT, "format", DAMAGE, "a descriptor's format is neither dense nor sparse")                         \
+    X(ELTYPE, "eltype", DAMAGE, "a descriptor names an element type that does not exist")                    \
+    X(PACKED_FORMAT, "packed-format", DAMAGE, "a descriptor names a packed format that does not exist")      \
+    X(CODEC, "codec", DAMAGE, "a descriptor names a compression that does not exist")                        \
+    X(DESCRIPTOR, "descriptor", DAMAGE, "a descriptor is against the rules in another way")                  \
+    X(COUNT, "count", DAMAGE, "n_elements contradicts the axes or the other parts")                          \
+    X(PAYLOAD_MISSING, "payload-missing", DAMAGE, "a file that a descriptor speaks of is not there")         \
+    X(PAYLOAD_SHORT, "payload-short", DAMAGE, "a payload holds fewer values than its axes need")             \
+    X(PAYLOAD_LONG, "payload-long", DAMAGE, "a payload holds more values than its axes need")                \
+    X(COLPTR, "colptr", DAMAGE, "column pointers do not rise from 1 to the stored values + 1")               \
+    X(INDEX_RANGE, "index-range", DAMAGE, "an index is not from 1 to the length of the axis")                \
+    X(INDEX_ORDER, "index-order", DAMAGE, "indices do not rise")                                             \
+    X(SHARD, "shard", DAMAGE, "a packed payload is cut short, or its directory cannot be read")              \
+    X(SHARD_STRIDE, "shard-stride", DAMAGE, "directory entries of chunks are of different widths")           \
+    X(SHARD_METHOD, "shard-method", DAMAGE, "a chunk's ZIP method is not that of its codec")                 \
+    X(CHUNK, "chunk", DAMAGE, "a chunk fails its checksum, or cannot be decoded")                            \
+    X(ARCHIVE, "archive", DAMAGE, "the ZIP archive cannot be read")                                          \
+    X(ENTRY_METHOD, "entry-method", DAMAGE, "an entry of the archive is compressed in an unknown way")       \
+    X(ENTRY_CHECKSUM, "entry-checksum", DAMAGE, "an entry of the archive fails its checksum or size")        \
+    X(NAME, "name", FAULT, "a name that may not be written")                                                 \
+    X(AXIS_EMPTY, "axis-empty", FAULT, "an entry of an axis is empty")                                       \
+    X(NO_AXIS, "no-axis", FAULT, "properties lie on an axis that does not exist")                            \
+    X(ORPHAN, "orphan", FAULT, "a payload of which no descriptor speaks")                                    \
+    X(LEFTOVER, "leftover", FAULT, "temporary files of a writer that was interrupted")                       \
+    X(UNFINISHED, "unfinished", FAULT, "a change that was interrupted and is undone by the next writer")     \
+    X(METADATA, "metadata", FAULT, "metadata.json is no JSON object")                                        \
+    X(METADATA_STALE, "metadata-stale", FAULT, "metadata.json does not say what the files say")              \
+    X(SHARD_INDEX, "shard-index", FAULT, "a shard's leading index fails its checksum, or is wrong")          \
+    X(SHARD_ORDER, "shard-order", FAULT, "chunks are not in their order by name")                            \
+    X(LOCAL_HEADER, "local-header", FAULT, "a local ZIP header contradicts the directory")                   \
+    X(ENTRY_TWICE, "entry-twice", FAULT, "a name stands twice in the archive")                               \
+    X(TORN, "torn", FAULT, "the archive's end is that of an interrupted append")                             \
+    X(FOLDER_MISSING, "folder-missing", STYLE, "a folder that other readers list is not there")              \
+    X(FOREIGN, "foreign", STYLE, "a file that is not of the format")                                         \
+    X(NAME_RISKY, "name-risky", STYLE, "a name that some readers refuse")                                    \
+    X(METADATA_MISSING, "metadata-missing", STYLE, "there is no metadata.json")                              \
+    X(METADATA_FORM, "metadata-form", STYLE, "metadata.json has blanks or a line end")                       \
+    X(JSON_FORM, "json-form", STYLE, "JSON is not in its one written form")                                  \
+    X(TEXT_END, "text-end", STYLE, "a text file does not end in LF")                                         \
+    X(TEXT_CR, "text-cr", STYLE, "a text holds a CR")                                                        \
+    X(NON_FINITE, "non-finite", STYLE, "a scalar that is no finite number")                                  \
+    X(DIGITS, "digits", STYLE, "a Float64 scalar of more than 15 digits")                                    \
+    X(WIDE_INTEGER, "wide-integer", STYLE, "integers that R cannot hold")                                    \
+    X(OLD_BOOL, "old-bool", STYLE, "a sparse Bool in the form of 1.0 in an archive")                         \
+    X(SPARSE_STRING, "sparse-string", STYLE, "a sparse String matrix, or packed sparse Strings")             \
+    X(PACKED_STRING, "packed-string", STYLE, "packed Strings in an archive")                                 \
+    X(PACKED_INDEX, "packed-index", STYLE, "packed indices of UInt16 or UInt32")                             \
+    X(ZIPPED, "zipped", STYLE, "a shard without a leading index")                                            \
+    X(WIDE_CHUNKS, "wide-chunks", STYLE, "chunks of several columns")                                        \
+    X(SHARD_END, "shard-end", STYLE, "a shard does not end in the 98 bytes")                                 \
+    X(SHARD_NAME, "shard-name", STYLE, "a chunk's name is not the one it should have")                       \
+    X(SHARD_EXTRA, "shard-extra", STYLE, "extra fields of a shard are not those they should be")             \
+    X(SHARD_ABSENT, "shard-absent", STYLE, "a chunk is not stored")                                          \
+    X(FRAME_SIZE, "frame-size", STYLE, "a zstd frame does not tell its content's size")                      \
+    X(GZIP_TRAILER, "gzip-trailer", STYLE, "a gzip chunk lacks the right trailer")                           \
+    X(ENTRY_COMPRESSED, "entry-compressed", STYLE, "an entry of the archive is compressed")                  \
+    X(ENTRY_UNALIGNED, "entry-unaligned", STYLE, "an entry's data are not aligned to 8 bytes")               \
+    X(ENTRY_NAME, "entry-name", STYLE, "a name beyond ASCII without the UTF-8 flag")                         \
+    X(ENTRY_SURPLUS, "entry-surplus", STYLE, "a folder or a metadata.json in the archive")
+
+typedef enum daf_problem_code {
+#define DAF_PROBLEM_ENUM(name, text, class, meaning) DAF_PROBLEM_##name,
+    DAF_PROBLEM_MAP(DAF_PROBLEM_ENUM)
+#undef DAF_PROBLEM_ENUM
+        DAF_N_PROBLEMS
+} daf_problem_code;
+
+/* Of a code: its text ("payload-short"), its class, what it means; of a class: its name ("damage"). NULL (of a class:
+ * damage) for values that are none. Static; any thread. */
+DAF_API const char *daf_problem_name(daf_problem_code code);
+DAF_API daf_problem_class daf_problem_class_of(daf_problem_code code);
+DAF_API const char *daf_problem_meaning(daf_problem_code code);
+DAF_API const char *daf_problem_class_name(daf_problem_class class_);
+
+#define DAF_NO_OFFSET UINT64_MAX
+
+/* One problem. The texts live until the callback returns. */
+typedef struct daf_problem {
+    daf_problem_code code;
+    const char *place; /* the file within the repository, such as "vectors/cell/age.data"; "": all of it */
+    uint64_t offset;   /* byte in that file, or DAF_NO_OFFSET */
+    const char *text;  /* why, in words */
+} daf_problem;
+
+typedef struct daf_verify_options {
+    bool strict;                  /* also what is of class style */
+    const daf_executor *executor; /* NULL: everything in the calling thread */
+    /* Called for every problem, in the order in which they are found. May be NULL. */
+    void (*problem)(void *context, const daf_problem *problem);
+    /* Called now and then with the bytes that were looked at, and how many there are; true stops. May be NULL. */
+    bool (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
+    void *context;
+} daf_verify_options;
+
+DAF_API void daf_verify_options_init(daf_verify_options *options);
+
+typedef struct daf_verify_summary {
+    uint64_t properties; /* scalars, axes, vectors and matrices */
+    uint64_t bytes;      /* of the files that were looked at */
+    uint64_t n[3];       /* problems by class */
+} daf_verify_summary;
+
+/* Holds the repository at `path` (of a kind that daf_open opens for reading from files) against all rules of the format,
+ * and reads every value that is not plain numbers. Nothing is changed: what a killed writer left is told, not undone. Of
+ * one kind of problem in one file only the first is told, with how many more there are.
+ *  ret      may be NULL
+ *  Memory   of one property at a time: some chunks of a dense one, the indices of a sparse one, the texts of one of Strings
+ *  Returns  0: all was looked at, and `ret` says what was found; DAF_ERR_NOT_DAF there is no such directory or archive;
+ *           DAF_ERR_CANCELLED; DAF_ERR_UNSUPPORTED; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Thread   any
+ *  Source   specification sections 1 to 13, appendix A
+ */
+DAF_API DAF_MUST_USE int daf_verify(const char *path, const daf_verify_options *options,
+                                    daf_verify_summary *ret, daf_error *err);
 
 #ifdef __cplusplus
 }

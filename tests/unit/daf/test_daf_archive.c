@@ -364,8 +364,7 @@ static void a_descriptor_without_payload(void **state) {
     OK(daf_add_axis(d, "cell", cell, 3, e));
     OK(daf_close(d, e));
     OK(daf__archive_path_parse(&where, AT_FDCWD, path, e));
-    OK(daf__archive_store_open(&s, AT_FDCWD, path, &where, (daf__open_mode){.writable = true}, &settings,
-                               e));
+    OK(daf__archive_store_open(&s, AT_FDCWD, path, &where, (daf__open_mode){.writable = true}, &settings, e));
     OK(s->ops->create(s, &out, e));
     OK(daf__out_append(out, "{\"format\":\"dense\",\"eltype\":\"Int32\"}\n", 36, e));
     OK(daf__change_put(&change, "vectors/cell/age.json", out, e));

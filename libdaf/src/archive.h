@@ -111,6 +111,7 @@ typedef struct daf__archive_store {
     daf__archive_settings settings;
     char *prefix; /* of the names of entries: "", "group/" */
     size_t prefix_bytes;
+    bool shows_dead; /* also descriptors that have lost their payload: for those who look for faults */
 } daf__archive_store;
 
 /* Opens or makes the archive as the mode says. base.fresh says that it, or the group, holds no daf.json. */

@@ -98,14 +98,31 @@ static bool is_at(const opening *o, const char *path, const struct stat *st) {
     return fstatat(o->dirfd, path, &now, 0) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-static int open_folder(daf__archive *a, const opening *o, daf_error *err) {
+/* The folder that the archive lies in; -1 and errno. */
+static int open_folder(const opening *o, int flags) {
+    const daf_io *io = o->settings->io;
     const char *archive = o->where->archive, *slash = strrchr(archive, '/');
     char *folder = slash ? daf__copy_text(archive, (size_t)(slash - archive) + 1) : strdup(".");
+    int fd = folder ? io->open(io->context, o->dirfd, folder, flags | O_DIRECTORY | O_CLOEXEC, 0) : -1;
     if (!folder)
-        return daf__no_memory(err);
-    a->folder = a->io->open(a->io->context, o->dirfd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    int rc = a->folder < 0 ? failed(o, errno, "open the folder of", err) : 0;
+        errno = ENOMEM;
     free(folder);
+    return fd;
+}
+
+static int folder_failed(const opening *o, const char *verb, daf_error *err) {
+    return errno == ENOMEM ? daf__no_memory(err) : failed(o, errno, verb, err);
+}
+
+/* Makes the new name durable. */
+static int sync_folder(const opening *o, daf_error *err) {
+    const daf_io *io = o->settings->io;
+    if (!o->settings->sync)
+        return 0;
+    int fd = open_folder(o, O_RDONLY);
+    int rc = fd < 0 || io->sync(io->context, fd) != 0 ? folder_failed(o, "sync the folder of", err) : 0;
+    if (fd >= 0)
+        io->close(io->context, fd);
     return rc;
 }
 
@@ -131,7 +148,9 @@ static int new_archive(daf__archive **ret, const opening *o, int fd, const struc
     if (rc == 0 && a->writable)
         rc = daf__archive_repair(a, o->settings->sync, err);
     if (rc == 0 && a->writable)
-        rc = open_folder(a, o, err);
+        a->folder = open_folder(o, O_PATH);
+    if (rc == 0 && a->writable && a->folder < 0)
+        rc = folder_failed(o, "open the folder of", err);
     if (rc) {
         a->fd = -1; /* the caller's still */
         free_archive(a);
@@ -270,32 +289,47 @@ static int publish(const opening *o, const char *name, bool over, bool *exists, 
     return rc == 0 || *exists ? 0 : failed(o, wrong, "make the archive", err);
 }
 
+/* Fills the new file and gives it its name; *ret stays NULL when there is an archive by now (*exists). */
+static int finish_new(daf__archive **ret, const opening *o, const char *name, int *fd, const struct stat *st,
+                      bool over, bool *exists, daf_error *err) {
+    const daf_io *io = o->settings->io;
+    daf__archive *a = NULL;
+    int rc = fill_new(o, *fd, err);
+    if (rc == 0)
+        rc = new_archive(&a, o, *fd, st, err);
+    if (rc == 0) {
+        *fd = -1; /* the archive's */
+        rc = publish(o, name, over, exists, err);
+    }
+    if (rc)
+        io->unlink(io->context, o->dirfd, name, 0);
+    if (rc == 0 && !*exists)
+        rc = sync_folder(o, err);
+    if (a && (rc || *exists)) {
+        free_archive(a);
+        return rc;
+    }
+    *ret = a;
+    return rc;
+}
+
 static int make_archive(daf__archive **ret, const opening *o, bool over, bool *exists, daf_error *err) {
     const daf_io *io = o->settings->io;
     struct stat st;
     int fd = -1;
+    daf__archive *a = NULL;
     char *name;
     *exists = false;
     if (asprintf(&name, "%s" NEW_SUFFIX, o->where->archive) < 0)
         return daf__no_memory(err);
-    daf__archive *a = NULL;
     int rc = open_new(&fd, &st, o, name, err);
-    if (rc == 0) {
-        rc = fill_new(o, fd, err);
-        if (rc == 0)
-            rc = new_archive(&a, o, fd, &st, err);
-        if (rc == 0)
-            rc = publish(o, name, over, exists, err);
-        if (rc)
-            io->unlink(io->context, o->dirfd, name, 0);
-        if (rc == 0 && !*exists) {
-            enlist(a);
-            *ret = a;
-        } else if (a) {
-            free_archive(a); /* and closes it */
-        } else {
-            io->close(io->context, fd);
-        }
+    if (rc == 0)
+        rc = finish_new(&a, o, name, &fd, &st, over, exists, err);
+    if (fd >= 0)
+        io->close(io->context, fd);
+    if (a) {
+        enlist(a);
+        *ret = a;
     }
     free(name);
     return rc;

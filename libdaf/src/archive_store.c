@@ -98,7 +98,7 @@ int daf__archive_find(daf__archive_store *s, daf__archive_entry *ret, char **nam
     pthread_mutex_lock(&a->lock);
     int rc = daf__archive_refresh(a, err);
     uint32_t at = rc ? DAF__NO_ENTRY : find(s, full);
-    if (at != DAF__NO_ENTRY && daf__archive_is_dead(s, full))
+    if (at != DAF__NO_ENTRY && !s->shows_dead && daf__archive_is_dead(s, full))
         at = DAF__NO_ENTRY;
     if (at != DAF__NO_ENTRY) {
         *ret = a->directory.entries[at];
@@ -167,7 +167,7 @@ static int archive_list(daf__store *base, daf_names *ret, const char *folder, da
     int rc = daf__archive_refresh(a, err);
     if (rc == 0)
         rc = daf__archive_names_list(&a->directory.names, ret, name, bytes, what, err);
-    if (rc == 0 && what == DAF__LIST_FILES && bytes > s->prefix_bytes)
+    if (rc == 0 && what == DAF__LIST_FILES && !s->shows_dead && bytes > s->prefix_bytes)
         hide_dead(s, ret, name);
     pthread_mutex_unlock(&a->lock);
     free(name);

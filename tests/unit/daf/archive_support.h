@@ -14,6 +14,9 @@ void copy_file(const char *from, const char *to);
 /* Both hold the same bytes. */
 void same_file(const char *a, const char *b);
 
+/* Makes an archive of all files of a tree, as the append protocol would. */
+void pack_tree(const char *tree, const char *archive);
+
 /* A scalar of type Int64. */
 void set_integer(daf *d, const char *name, int64_t v);
 void has_integer(daf *d, const char *name, int64_t v);

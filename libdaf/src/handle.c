@@ -190,7 +190,7 @@ static int open_zarr(daf *d, int dirfd, const char *path, const daf__archive_pat
     if (rc == 0 && mode.writable)
         rc = daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
                        "%s: a Zarr tree is opened for reading only; convert it (daf_zarr_import)", path);
-    return rc ? rc : read_marker(d, err);
+    return rc ? rc : daf__read_marker(d, err);
 }
 
 static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,

@@ -1,6 +1,7 @@
 #include "faults.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,6 @@ static void die(void) {
 
 /* Counts the call; whether the fault falls on it. */
 static bool falls(test_faults *f) {
-    if (f->kind == TEST_KILL_IN_THE_MIDST)
-        return false;
     f->calls++;
     if (f->at == 0 || (f->kind == TEST_FAIL_FOR_EVER ? f->calls < f->at : f->calls != f->at))
         return false;
@@ -23,7 +22,16 @@ static bool falls(test_faults *f) {
     return true;
 }
 
-/* Whether the call fails. */
+/* A call that leaves the files as they are. A kill before it is one after the change before it. */
+static bool hit_look(void *context) {
+    test_faults *f = context;
+    if (f->kind == TEST_KILL || !falls(f))
+        return false;
+    errno = f->os_errno;
+    return true;
+}
+
+/* A call that changes files. Whether it fails. */
 static bool hit(void *context) {
     test_faults *f = context;
     if (!falls(f))
@@ -35,11 +43,12 @@ static bool hit(void *context) {
 }
 
 static int fault_open(void *x, int dirfd, const char *path, int flags, mode_t mode) {
-    return hit(x) ? -1 : daf__system_io.open(NULL, dirfd, path, flags, mode);
+    bool failed = flags & O_CREAT ? hit(x) : hit_look(x);
+    return failed ? -1 : daf__system_io.open(NULL, dirfd, path, flags, mode);
 }
 
 static int fault_close(void *x, int fd) {
-    bool failed = hit(x); /* the descriptor is gone all the same */
+    bool failed = hit_look(x); /* the descriptor is gone all the same */
     int rc = daf__system_io.close(NULL, fd);
     if (failed)
         errno = ((test_faults *)x)->os_errno;
@@ -51,16 +60,18 @@ static size_t shorter(const test_faults *f, size_t bytes) {
 }
 
 static ssize_t fault_pread(void *x, int fd, void *data, size_t bytes, off_t offset) {
-    return hit(x) ? -1 : daf__system_io.pread(NULL, fd, data, shorter(x, bytes), offset);
+    return hit_look(x) ? -1 : daf__system_io.pread(NULL, fd, data, shorter(x, bytes), offset);
 }
 
 static ssize_t fault_pwrite(void *x, int fd, const void *data, size_t bytes, off_t offset) {
     test_faults *f = x;
-    if (f->kind == TEST_KILL_IN_THE_MIDST && f->at == ++f->calls) {
+    if (hit(x))
+        return -1;
+    if (f->kind == TEST_KILL && falls(f)) {
         (void)daf__system_io.pwrite(NULL, fd, data, bytes / 2, offset);
         die();
     }
-    return hit(x) ? -1 : daf__system_io.pwrite(NULL, fd, data, shorter(x, bytes), offset);
+    return daf__system_io.pwrite(NULL, fd, data, shorter(x, bytes), offset);
 }
 
 static int fault_truncate(void *x, int fd, off_t bytes) {
@@ -69,7 +80,7 @@ static int fault_truncate(void *x, int fd, off_t bytes) {
 
 static int fault_sync(void *x, int fd) {
     (void)fd; /* the tests need no disk */
-    return hit(x) ? -1 : 0;
+    return hit_look(x) ? -1 : 0;
 }
 
 static int fault_rename(void *x, int dirfd, const char *from, const char *to) {
@@ -108,8 +119,8 @@ daf_io test_faulty_io(test_faults *f) {
 }
 
 /* The child's failure reaches the test through a pipe. */
-static void run_child(int to_parent, unsigned n, test_fault_kind kind, test_act act, void *context) {
-    test_faults f = {.kind = kind, .at = n};
+static void run_child(int to_parent, unsigned n, test_act act, void *context) {
+    test_faults f = {.kind = TEST_KILL, .at = n};
     daf_io io = test_faulty_io(&f);
     daf_error err = {0};
     int rc = act(context, &io, &err);
@@ -118,7 +129,7 @@ static void run_child(int to_parent, unsigned n, test_fault_kind kind, test_act 
     _exit(rc ? 1 : 0);
 }
 
-bool test_killed_at(unsigned n, test_fault_kind kind, test_act act, void *context) {
+bool test_killed_at(unsigned n, test_act act, void *context) {
     int ends[2], status;
     char text[1100];
     fflush(NULL);
@@ -126,7 +137,7 @@ bool test_killed_at(unsigned n, test_fault_kind kind, test_act act, void *contex
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
-        run_child(ends[1], n, kind, act, context);
+        run_child(ends[1], n, act, context);
     close(ends[1]);
     ssize_t bytes = read(ends[0], text, sizeof text - 1);
     close(ends[0]);

@@ -8,9 +8,8 @@
 
 typedef enum test_fault_kind {
     TEST_FAIL_ONCE,
-    TEST_FAIL_FOR_EVER,    /* and each call after it */
-    TEST_KILL,             /* SIGKILL before the call */
-    TEST_KILL_IN_THE_MIDST /* SIGKILL when half of a write is done; only writes are counted */
+    TEST_FAIL_FOR_EVER, /* and each call after it */
+    TEST_KILL /* SIGKILL; only calls that change files are counted, writes twice: before, and half done */
 } test_fault_kind;
 
 typedef struct test_faults {
@@ -28,6 +27,6 @@ daf_io test_faulty_io(test_faults *f);
 /* Runs act(context, io) in a child process that dies at the n-th call. act returns a DAF_ERR_ code; must not use cmocka.
  * Returns whether the child was killed; it is a failure of the test when the child ended otherwise than by 0. */
 typedef int (*test_act)(void *context, const daf_io *io, daf_error *err);
-bool test_killed_at(unsigned n, test_fault_kind kind, test_act act, void *context);
+bool test_killed_at(unsigned n, test_act act, void *context);
 
 #endif

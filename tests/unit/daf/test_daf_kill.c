@@ -110,7 +110,7 @@ static void make_trees(const char *old, const char *new, const work *w) {
         fail_msg("%s", err.text);
 }
 
-static unsigned kill_at_each_call(void **state, const char *what, const work *w, test_fault_kind kind) {
+static unsigned kill_at_each_call(void **state, const char *what, const work *w) {
     static unsigned serial;
     char name[32];
     snprintf(name, sizeof name, "old-%u.daf", ++serial);
@@ -120,7 +120,7 @@ static unsigned kill_at_each_call(void **state, const char *what, const work *w,
     make_trees(old, new, w);
     for (unsigned n = 1;; n++) {
         copy_anew(old, w->path);
-        bool killed = test_killed_at(n, kind, open_and_act, (void *)w);
+        bool killed = test_killed_at(n, open_and_act, (void *)w);
         reopen(w->path, what, n);
         is_old_or_new(killed ? old : new, new, w->path, what, n);
         if (!killed)
@@ -136,16 +136,14 @@ static void each_write_is_killed(void **state) {
         w.sync = i % 2;
         if (test_actions[i].reads_only)
             continue;
-        runs += kill_at_each_call(state, test_actions[i].name, &w, TEST_KILL);
-        runs += kill_at_each_call(state, test_actions[i].name, &w, TEST_KILL_IN_THE_MIDST);
+        runs += kill_at_each_call(state, test_actions[i].name, &w);
     }
     assert_true(runs > 500);
 }
 
 static void emptying_is_killed(void **state) {
     work w = {.path = test_path(state, "work.daf"), .mode = "w", .act = do_nothing};
-    assert_true(kill_at_each_call(state, "mode w", &w, TEST_KILL) > 10);
-    kill_at_each_call(state, "mode w", &w, TEST_KILL_IN_THE_MIDST);
+    assert_true(kill_at_each_call(state, "mode w", &w) > 10);
 }
 
 static void creating_is_killed(void **state) {
@@ -157,7 +155,7 @@ static void creating_is_killed(void **state) {
     bool killed = true;
     for (unsigned n = 1; killed; n++) {
         test_remove_tree(w.path);
-        killed = test_killed_at(n, TEST_KILL, open_and_act, &w);
+        killed = test_killed_at(n, open_and_act, &w);
         OK(daf_open(&d, w.path, "w+", NULL, e));
         OK(daf_close(d, e));
         no_trace_is_left(w.path, "create", n);
@@ -186,11 +184,11 @@ static void recovering_is_killed(void **state) {
         bool killed = true;
         for (unsigned n = 1; killed; n += strides[i]) {
             copy_anew(old, w.path);
-            killed = test_killed_at(n, TEST_KILL, open_and_act, &w);
+            killed = test_killed_at(n, open_and_act, &w);
             bool killed_again = killed;
             for (unsigned m = 1; killed_again; m++) {
                 copy_anew(w.path, again.path);
-                killed_again = test_killed_at(m, TEST_KILL, open_and_act, &again);
+                killed_again = test_killed_at(m, open_and_act, &again);
                 reopen(again.path, names[i], n);
                 is_old_or_new(old, new, again.path, names[i], n);
             }

@@ -120,7 +120,7 @@ static int overwrite_at(void *path, const daf_io *io, daf_error *err) {
 /* Kills a writer so that the property is gone and the journal tells how to get it back. */
 static void interrupt(const char *path, const char *descriptor) {
     for (unsigned n = 1; test_exists(descriptor); n++)
-        assert_true(test_killed_at(n, TEST_KILL, overwrite_at, (void *)(uintptr_t)path));
+        assert_true(test_killed_at(n, overwrite_at, (void *)(uintptr_t)path));
 }
 
 /* Another implementation wrote the property anew after the kill: the journal is of the past. */

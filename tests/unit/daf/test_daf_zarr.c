@@ -423,7 +423,7 @@ static void survives(const char *from, const char *to, const char *expected, con
     act_paths p = {from, to};
     bool killed = true;
     for (unsigned n = 1; killed; n++) {
-        killed = test_killed_at(n, n % 2 ? TEST_KILL : TEST_KILL_IN_THE_MIDST, act, &p);
+        killed = test_killed_at(n, act, &p);
         if (killed && !test_exists(to))
             assert_int_equal(act(&p, &daf__system_io, NULL), 0);
         test_same_tree(to, expected);

@@ -361,7 +361,7 @@ DAF_API DAF_MUST_USE int daf_delete_scalar(daf *d, const char *name, daf_error *
 
 /* The values of an axis, a vector or a matrix. Independent of the handle it came from: it stays valid, with
  * the values of the moment it was got, until daf_array_free, whatever happens to the handle or the property.
- * Flat numeric values are views of the mapped file; nothing in this library ever changes or cuts such a file,
+ * Flat numeric values are views of the mapped file; nothing in this library ever changes those bytes or cuts them off,
  * but another program that does so in place changes the values, or makes reading them raise SIGBUS. */
 typedef struct daf_array daf_array;
 

@@ -115,6 +115,21 @@ static int look_at_ends(d7_reader *r, uint32_t ds, bool *uneven, d7_error *err) 
     return 0;
 }
 
+/* Would columns of a group that is complete end at different items if all their pages but the last were full? Then some may not
+ * be. */
+static bool ends_differ(const d7_reader *r, d7_group group) {
+    uint64_t items = UINT64_MAX;
+    for (uint32_t ds = 0; ds < r->header.n_datasets; ds++) {
+        const d7__reader_dataset *d = &r->datasets[ds];
+        if (d->n_pages == 0 || d7_group_of(r->header.datasets[ds].name) != group)
+            continue;
+        if (items != UINT64_MAX && d7__dataset_items(d) != items)
+            return true;
+        items = d7__dataset_items(d);
+    }
+    return false;
+}
+
 int d7__reader_map_pages(d7_reader *r, d7_error *err) {
     int rc = 0;
     bool uneven = false;
@@ -123,6 +138,8 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err) {
         rc = look_at_ends(r, (uint32_t)i, &uneven, err);
         r->datasets[i].n_settled = r->datasets[i].n_pages;
     }
+    if (r->state == D7_STATE_CLOSED && !r->options.quick && !r->framing.unframed)
+        uneven |= ends_differ(r, D7_GROUP_PHOTONS) || ends_differ(r, D7_GROUP_TAGS);
     return rc == 0 && uneven ? d7__recount(r, err) : rc;
 }
 

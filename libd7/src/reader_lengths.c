@@ -4,7 +4,7 @@
  * later items of its column against those of the others. It is told from pages that were written so by its neighbours:
  *   - where columns of a group have equally many items when all pages are counted, the counts are right;
  *   - a writer that ends pages early (so they are short) does it in all columns of a group at the same item;
- *   - a writer whose pages have no common length shows it in most of them.
+ *   - a writer whose pages have no common length, or another than the header's, shows it in most of them.
  * Where none of this holds, the page is damaged: it keeps its place, and a full page's items are lost with it. Datasets
  * that belong to no group go by what the groups show. */
 #include <stdio.h>
@@ -15,9 +15,13 @@
 /* Recordings have a handful of columns; a group of more than that is taken as it was counted. */
 enum { COLUMNS_MAX = 64 };
 
+/* Fewer pages before the last, or fewer odd ones, show no habit. */
+enum { USUAL_MIN = 3, VARY_MIN = 4 };
+
 /* How far a column of a group has been looked at. */
 typedef struct walker {
     uint32_t dataset_id;
+    uint64_t usual; /* items of its pages */
     size_t page;
     uint64_t at; /* the page's first item, with pages before it that are damaged counted as full */
 } walker;
@@ -34,25 +38,46 @@ static const d7__reader_dataset *dataset_of(const judge *j, const walker *w) {
     return &j->r->datasets[w->dataset_id];
 }
 
-static bool is_odd(const d7__reader_dataset *d, size_t page) {
-    uint64_t n = d7__page_items(d, page);
-    bool condemned = d7__page_is_condemned(d, page);
-    return !condemned && (page + 1 < d->n_pages ? n != d->items_per_page : n > d->items_per_page);
+/* The length that most pages before the last have, if there are some; else the header's. */
+static uint64_t usual_items(const d7__reader_dataset *d) {
+    uint64_t candidate = d->items_per_page;
+    size_t votes = 0, n = 0, n_inner = d->n_pages - 1;
+    for (size_t i = 0; i < n_inner; i++) {
+        uint64_t items = d7__page_items(d, i);
+        candidate = votes ? candidate : items;
+        votes += items == candidate ? 1 : (size_t)-1;
+    }
+    for (size_t i = 0; i < n_inner; i++)
+        n += d7__page_items(d, i) == candidate;
+    return n_inner >= USUAL_MIN && 2 * n > n_inner ? candidate : d->items_per_page;
 }
 
-static size_t count_odd(const d7__reader_dataset *d) {
+static bool is_odd(const d7__reader_dataset *d, uint64_t usual, size_t page) {
+    uint64_t n = d7__page_items(d, page);
+    bool damaged = d7__page_is_damaged(d, page);
+    return !damaged && (page + 1 < d->n_pages ? n != usual : n > usual);
+}
+
+static size_t count_odd(const d7__reader_dataset *d, uint64_t usual) {
     size_t n = 0;
     for (size_t i = 0; d->first_items && i < d->n_pages; i++)
-        n += is_odd(d, i);
+        n += is_odd(d, usual, i);
     return n;
 }
 
-static int condemn(judge *j, uint32_t ds, size_t page, d7_error *err) {
+/* Of a damaged page it is not known. */
+static uint64_t length_of(const d7__reader_dataset *d, uint64_t usual, size_t page) {
+    if (!d7__page_is_damaged(d, page))
+        return d7__page_items(d, page);
+    return page + 1 < d->n_pages ? usual : 0;
+}
+
+static int condemn(judge *j, uint32_t ds, uint64_t usual, size_t page, d7_error *err) {
     const d7__reader_dataset *d = &j->r->datasets[ds];
     char reason[128];
     snprintf(reason, sizeof reason,
-             "it decodes to %llu items where the pages around it hold %zu: bytes in it have changed",
-             (unsigned long long)d7__page_items(d, page), d->items_per_page);
+             "it decodes to %llu items where the pages around it hold %llu: bytes in it have changed",
+             (unsigned long long)d7__page_items(d, page), (unsigned long long)usual);
     return d7__page_condemn(j->r, ds, page, reason, err);
 }
 
@@ -64,7 +89,7 @@ static void collect_group(judge *j, d7_group group) {
         if (j->r->datasets[ds].n_pages == 0 || d7_group_of(j->r->header.datasets[ds].name) != group)
             continue;
         if (j->n < COLUMNS_MAX)
-            j->columns[j->n] = (walker){.dataset_id = ds};
+            j->columns[j->n] = (walker){.dataset_id = ds, .usual = usual_items(&j->r->datasets[ds])};
         j->n++;
     }
 }
@@ -80,14 +105,15 @@ static bool counts_agree(const judge *j) {
 static bool mostly_odd(const judge *j) {
     size_t n_odd = 0, n_inner = 0;
     for (size_t i = 0; i < j->n; i++) {
-        n_odd += count_odd(dataset_of(j, &j->columns[i]));
-        n_inner += dataset_of(j, &j->columns[i])->n_pages - 1;
+        const d7__reader_dataset *d = dataset_of(j, &j->columns[i]);
+        n_odd += count_odd(d, j->columns[i].usual);
+        n_inner += d->n_pages - 1;
     }
-    return 2 * n_odd > n_inner;
+    return n_odd >= VARY_MIN && 2 * n_odd > n_inner;
 }
 
 static uint64_t end_of(const judge *j, const walker *w) {
-    return w->at + d7__page_items(dataset_of(j, w), w->page);
+    return w->at + length_of(dataset_of(j, w), w->usual, w->page);
 }
 
 /* Where the next page of any column ends; *ret_all: there all do that go on. UINT64_MAX: no page is left. */
@@ -112,12 +138,12 @@ static int pass(judge *j, uint64_t end, bool all, d7_error *err) {
         const d7__reader_dataset *d = dataset_of(j, w);
         if (w->page >= d->n_pages || end_of(j, w) != end)
             continue;
-        bool odd = is_odd(d, w->page), early = all && d7__page_items(d, w->page) < d->items_per_page;
-        int rc = odd && !early ? condemn(j, w->dataset_id, w->page, err) : 0;
+        bool odd = is_odd(d, w->usual, w->page), early = all && d7__page_items(d, w->page) < w->usual;
+        int rc = odd && !early ? condemn(j, w->dataset_id, w->usual, w->page, err) : 0;
         if (rc != 0)
             return rc;
         j->uneven |= odd && early;
-        w->at = odd && !early ? w->at + d->items_per_page : end;
+        w->at = end_of(j, w);
         w->page++;
     }
     return 0;
@@ -132,7 +158,7 @@ static int judge_group(judge *j, d7_group group, d7_error *err) {
     j->judged = true;
     if (counts_agree(j) || mostly_odd(j)) {
         for (size_t i = 0; i < j->n; i++)
-            j->uneven |= count_odd(dataset_of(j, &j->columns[i])) > 0;
+            j->uneven |= count_odd(dataset_of(j, &j->columns[i]), j->columns[i].usual) > 0;
         return 0;
     }
     for (uint64_t end; rc == 0 && (end = next_end(j, &all)) != UINT64_MAX;)
@@ -144,11 +170,12 @@ static int judge_group(judge *j, d7_group group, d7_error *err) {
 
 static int judge_single(judge *j, uint32_t ds, d7_error *err) {
     const d7__reader_dataset *d = &j->r->datasets[ds];
-    bool few = 2 * count_odd(d) <= d->n_pages - 1;
+    uint64_t usual = usual_items(d);
+    bool few = 2 * count_odd(d, usual) <= d->n_pages - 1 || d->n_pages == 2;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < d->n_pages; i++)
-        if (is_odd(d, i) && (few || d7__page_items(d, i) > d->items_per_page))
-            rc = condemn(j, ds, i, err);
+        if (is_odd(d, usual, i) && (few || d7__page_items(d, i) > usual))
+            rc = condemn(j, ds, usual, i, err);
     return rc;
 }
 
@@ -157,11 +184,10 @@ static int judge_single(judge *j, uint32_t ds, d7_error *err) {
 /* Puts what was condemned back to its place. */
 static void settle_counts(d7_reader *r, uint32_t ds) {
     d7__reader_dataset *d = &r->datasets[ds];
-    uint64_t at = 0;
+    uint64_t at = 0, usual = usual_items(d);
     bool regular = true;
     for (size_t i = 0; i < d->n_pages; i++) {
-        bool condemned = d7__page_is_condemned(d, i);
-        uint64_t n = !condemned ? d7__page_items(d, i) : i + 1 < d->n_pages ? d->items_per_page : 0;
+        uint64_t n = length_of(d, usual, i);
         d->first_items[i] = at;
         at += n;
         d->last_items = (size_t)n;

@@ -56,6 +56,7 @@ typedef struct d7__claim_index {
     uint64_t offset;
     size_t first, n;          /* of d7__claims.listed, where they are kept */
     uint64_t lowest, highest; /* offsets listed */
+    uint32_t last_dataset;    /* of the page at `highest` */
     uint64_t before;          /* of the page right before it; UINT64_MAX: something else is there */
     size_t n_seen;            /* pages seen before it */
     bool page_behind;         /* a page begins right behind it */
@@ -71,6 +72,7 @@ typedef struct d7__span {
 
 typedef struct d7__claims {
     d7_reader *r;
+    bool on_schedule;      /* once settled: indexes are where they are due */
     uint64_t global_index; /* offset of a closed file's; 0: none */
     d7__seen_page *seen;   /* [n_seen] pages found, in the order of the file */
     size_t n_seen, cap_seen;
@@ -81,13 +83,14 @@ typedef struct d7__claims {
     d7__span *spans; /* [n_spans] once settled: what these cover, rising, apart from each other */
     size_t n_spans, cap_spans;
     uint64_t
-        known_to; /* once settled: a part of the file was taken out or put in here; UINT64_MAX: nowhere */
+        known_to;   /* once settled: a part of the file was taken out or put in here; UINT64_MAX: nowhere */
+    uint8_t *named; /* [datasets] some index lists pages of it */
     d7__kind last_kind; /* of the entry before, */
     uint64_t last_end;  /* which ended here */
 } d7__claims;
 
-/* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. */
-void d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
+/* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. Returns 0; D7_ERR_NOMEM. */
+int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
 
 /* A page, an Index entry, in the order of the file. Both return 0; D7_ERR_NOMEM. */
 int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e);
@@ -96,9 +99,9 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body);
 /* After the walk. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_settle(d7__claims *c);
 
-/* Once settled: does an index say which pages are there, and where is the first place from `offset` on of which one does?
- * UINT64_MAX: there is none. */
-bool d7__claims_cover(const d7__claims *c, uint64_t offset);
+/* Once settled: what indexes say about the place (NULL: nothing), and where the first place from `offset` on is of which one
+ * says something; UINT64_MAX: there is none. */
+const d7__span *d7__claims_span(const d7__claims *c, uint64_t offset);
 uint64_t d7__claims_next_cover(const d7__claims *c, uint64_t offset);
 
 /* Once settled: is it in a block that was written elsewhere, and does no other say which pages were there? */
@@ -112,7 +115,9 @@ typedef struct d7__survey {
     uint64_t
         known_to; /* pages that begin here or later cannot be told their item numbers; UINT64_MAX: all can */
     bool ended;   /* the writer came to the end: there is a global index or an epilogue */
+    bool untold;  /* nobody can say what some place held */
     uint64_t torn_offset; /* of the entry that the end of the file cuts; D7_NO_OFFSET: none */
+    uint8_t *named;       /* [datasets] an index or what is torn tells that it had pages */
     uint64_t n_unlisted;  /* pages that were found where an index says that there were none */
 } d7__survey;
 

@@ -15,8 +15,10 @@
 
 /* ---- what the walk finds ---- */
 
-void d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index) {
+int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index) {
     *c = (d7__claims){.r = r, .global_index = global_index, .known_to = UINT64_MAX};
+    c->named = d7__new(&r->alloc, r->header.n_datasets);
+    return c->named ? 0 : D7_ERR_NOMEM;
 }
 
 void d7__claims_free(d7__claims *c) {
@@ -24,6 +26,7 @@ void d7__claims_free(d7__claims *c) {
     d7__release(&c->r->alloc, c->listed);
     d7__release(&c->r->alloc, c->indexes);
     d7__release(&c->r->alloc, c->spans);
+    d7__release(&c->r->alloc, c->named);
 }
 
 static bool follows(const d7__claims *c, uint64_t offset) {
@@ -62,7 +65,9 @@ static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     }
     l->index.n++;
     l->index.lowest = offset < l->index.lowest ? offset : l->index.lowest;
+    l->index.last_dataset = offset > l->index.highest ? (uint32_t)dataset_id : l->index.last_dataset;
     l->index.highest = offset > l->index.highest ? offset : l->index.highest;
+    c->named[dataset_id] = 1;
     return 0;
 }
 
@@ -90,6 +95,7 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body) {
     if (goes_on(c, &l.index)) {
         last->n += l.index.n;
         last->highest = l.index.highest;
+        last->last_dataset = l.index.last_dataset;
     } else {
         if (d7__grow(&c->r->alloc, &c->indexes, &c->cap_indexes, c->n_indexes + 1, sizeof *c->indexes) != 0)
             return D7_ERR_NOMEM;
@@ -155,7 +161,21 @@ static bool is_next(const d7__claims *c, const d7__span *a, const d7__span *b) {
     uint64_t step = (uint64_t)c->r->header.index_step * D7_BLOCK_BYTES;
     if (b->from <= a->to)
         return true;
-    return b->from / step - a->to / step <= (a->to_index ? 0u : 1u) && b->from - a->to < step;
+    return b->from / step - a->to / step <= (a->to_index ? 0u : 1u) &&
+           (c->on_schedule || b->from - a->to < step);
+}
+
+/* Are indexes where they are due, the first entry at or after a multiple of the step? Other writers' drift. */
+static bool is_on_schedule(const d7__claims *c) {
+    uint64_t step = (uint64_t)c->r->header.index_step * D7_BLOCK_BYTES;
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        const d7__claim_index *i = &c->indexes[k];
+        bool global = i->offset == c->global_index || (k > 0 && i->lowest == c->indexes[0].lowest);
+        if (i->standing == D7__CLAIM_SOUND && i->before == i->highest && !global &&
+            i->before / step == i->offset / step)
+            return false;
+    }
+    return true;
 }
 
 static void join_spans(d7__claims *c) {
@@ -187,9 +207,9 @@ static size_t find_span(const d7__claims *c, uint64_t offset) {
     return low;
 }
 
-bool d7__claims_cover(const d7__claims *c, uint64_t offset) {
+const d7__span *d7__claims_span(const d7__claims *c, uint64_t offset) {
     size_t i = find_span(c, offset);
-    return i < c->n_spans && c->spans[i].from <= offset;
+    return i < c->n_spans && c->spans[i].from <= offset ? &c->spans[i] : NULL;
 }
 
 uint64_t d7__claims_next_cover(const d7__claims *c, uint64_t offset) {
@@ -202,6 +222,17 @@ static bool is_free(const d7__claims *c, const d7__claim_index *i) {
     return s == c->n_spans || c->spans[s].from > i->highest;
 }
 
+/* Is nothing but the last page that it lists between that and the index? Where the page is gone its usual length tells. */
+static bool is_right_behind(const d7__claims *c, const d7__claim_index *i) {
+    if (i->before != UINT64_MAX)
+        return i->before == i->highest;
+    d7_type type = c->r->header.datasets[i->last_dataset].type;
+    size_t n = c->r->datasets[i->last_dataset].items_per_page;
+    uint64_t least = d7__payload_is_raw(type) ? n * d7_type_size(type) : n;
+    return i->offset - i->highest >= least &&
+           i->offset - i->highest <= d7__frame_bound(d7_page_bound(type, n));
+}
+
 /* What sound indexes cover. */
 static int make_spans(d7__claims *c, size_t n_trusted) {
     for (size_t k = 0; k < n_trusted; k++) {
@@ -210,7 +241,7 @@ static int make_spans(d7__claims *c, size_t n_trusted) {
         if (!i->kept || i->standing != D7__CLAIM_SOUND)
             continue;
         i->used = true;
-        bool to_index = whole || i->before == i->highest;
+        bool to_index = whole || is_right_behind(c, i);
         if (add_span(c, whole ? 0 : i->lowest, to_index ? i->offset : i->highest + 1, to_index) != 0)
             return D7_ERR_NOMEM;
     }
@@ -307,17 +338,17 @@ static bool is_listed(const d7__claims *c, const d7__seen_page *s) {
 }
 
 bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
-    return i->standing == D7__CLAIM_MOVED && !d7__claims_cover(c, i->offset);
+    return i->standing == D7__CLAIM_MOVED && !d7__claims_span(c, i->offset);
 }
 
 /* Pages that no index lists where one covers the place or a moved one says that its block is another; and what hangs together with them or with a moved index: where they
  * begin may be right, the rest is of another place. */
 static void judge_pages(d7__claims *c) {
     for (size_t s = 0; s < c->n_seen; s++)
-        c->seen[s].unlisted = d7__claims_cover(c, c->seen[s].offset) && !is_listed(c, &c->seen[s]);
+        c->seen[s].unlisted = d7__claims_span(c, c->seen[s].offset) && !is_listed(c, &c->seen[s]);
     for (size_t k = 0; k < c->n_indexes; k++)
         if (d7__claims_is_stray(c, &c->indexes[k]))
-            for (size_t s = c->indexes[k].n_seen; s < c->n_seen && !d7__claims_cover(c, c->seen[s].offset);
+            for (size_t s = c->indexes[k].n_seen; s < c->n_seen && !d7__claims_span(c, c->seen[s].offset);
                  s++)
                 c->seen[s].unlisted = true;
     for (size_t s = 0; s + 1 < c->n_seen; s++) {
@@ -348,6 +379,7 @@ int d7__claims_settle(d7__claims *c) {
     if (c->r->framing.unframed)
         return 0;
     judge_indexes(c);
+    c->on_schedule = is_on_schedule(c);
     size_t n_trusted = count_trusted(c);
     if (n_trusted < c->n_indexes && !c->global_index)
         c->known_to = find_shift(c, n_trusted);

@@ -102,6 +102,7 @@ static bool is_regular(const d7__repair_plan *p, uint32_t ds) {
 static int plan_column(d7__repair_plan *p, uint32_t ds) {
     d7__repair_column *c = &p->columns[ds];
     d7__taken *t = &p->takens[c->taken];
+    c->more_lost = p->r->datasets[ds].n_pages == 0 && (p->survey.named[ds] || p->survey.untold);
     size_t n_before = t->n;
     bool regular = is_regular(p, ds);
     d7_page_info page;
@@ -171,7 +172,7 @@ static int look_at_turns(const d7__repair_plan *p, turns groups[D7__TAKEN_OWN]) 
 static bool in_use(const d7__repair_plan *p, uint32_t ds, const turns *g) {
     const d7__repair_column *c = &p->columns[ds];
     const d7__reader_dataset *d = &p->r->datasets[ds];
-    if (c->there || d->n_pages)
+    if (c->there || d->n_pages || p->survey.named[ds])
         return true;
     return !p->survey.ended && g->settled < d->items_per_page && g->longest < turn_items_max;
 }
@@ -306,4 +307,5 @@ void d7__repair_plan_free(d7__repair_plan *p) {
     d7__release(a, p->takens);
     d7__release(a, p->columns);
     d7__release(a, p->pages);
+    d7__release(a, p->survey.named);
 }

@@ -19,6 +19,7 @@ enum { SCAN_WINDOW_BYTES = 1 << 20 };
 typedef struct hole {
     uint64_t from, to;
     uint64_t due; /* block where an island was due when the hole began */
+    bool stray;   /* it ends in a block that was written elsewhere */
 } hole;
 
 typedef struct survey {
@@ -83,6 +84,8 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     if (kind == D7__KIND_DATA &&
         (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets))
         return hole_begin(s, e->offset);
+    if (kind == D7__KIND_HEADER && !s->result->ended)
+        return hole_begin(s, e->offset);
     hole_end(s, e->offset);
     switch (kind) {
     case D7__KIND_DATA:
@@ -92,18 +95,18 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     case D7__KIND_EPILOGUE:
         s->result->ended = true;
         return 0;
-    default: /* a header: another file was put behind this one */
+    default: /* a header: another file was put behind this one, which had ended */
         *ret_stop = true;
         return 0;
     }
 }
 
-/* Do bytes between two entries, which belong to none, tell of something lost? Padding is zero and shorter than a block.
- */
+/* Do bytes between two entries, which belong to none, tell of something lost? Padding is zero, shorter than a block, and ends
+ * with one. */
 static int gap_is_hole(survey *s, uint64_t from, uint64_t to, bool *ret, d7_error *err) {
     uint64_t block = (from + D7_BLOCK_BYTES - 1) / D7_BLOCK_BYTES * D7_BLOCK_BYTES;
     const uint8_t *p;
-    *ret = block + D7_BLOCK_BYTES <= to;
+    *ret = block + D7_BLOCK_BYTES <= to || to % D7_BLOCK_BYTES != 0;
     if (*ret || from >= to)
         return 0;
     int rc = d7__source_get(&s->r->source, from, (size_t)(to - from), &p, err);
@@ -126,8 +129,9 @@ static int survey_next(survey *s, uint64_t at, d7__found *ret_found, d7__entry *
     if (*ret_found == D7__FOUND_ENTRY && d7__entry_kind(e->data, e->bytes, &kind, &body) &&
         kind == D7__KIND_EPILOGUE)
         return 0;
+    bool index_missing = kind != D7__KIND_INDEX && offset / D7_BLOCK_BYTES >= s->due;
     rc = gap_is_hole(s, expected, offset, &is_hole, err);
-    if (rc == 0 && is_hole && hole_begin(s, expected) != 0)
+    if (rc == 0 && (is_hole || index_missing) && hole_begin(s, expected) != 0)
         return d7__reader_no_memory(s->r, err);
     return rc != 0 ? rc : d7__entry_next(f, at, ret_found, e, err); /* what was read is gone from memory */
 }
@@ -135,8 +139,13 @@ static int survey_next(survey *s, uint64_t at, d7__found *ret_found, d7__entry *
 static int survey_found(survey *s, d7__found found, const d7__entry *e, bool *ret_stop) {
     if (found == D7__FOUND_BAD)
         return hole_begin(s, e->offset);
-    if (found == D7__FOUND_TORN && !s->in_hole)
+    if (found == D7__FOUND_TORN && !s->in_hole) {
+        d7__head head;
         s->result->torn_offset = e->offset;
+        if (d7__head_parse(e->head, e->n_head, &head) && head.kind == D7__KIND_DATA &&
+            head.dataset_id < s->r->header.n_datasets)
+            s->claims.named[head.dataset_id] = 1;
+    }
     if (found != D7__FOUND_ENTRY) {
         *ret_stop = true;
         return 0;
@@ -183,30 +192,47 @@ static int read_head(survey *s, uint64_t at, bool *ret_good, d7__head *ret, uint
     return 0;
 }
 
-/* Follows the entries' lengths through a hole up to `upto`; *ret_known: they lead there. */
-static int follow_chain(survey *s, const hole *h, uint64_t upto, bool *ret_known, d7_error *err) {
-    size_t n_lost = s->n_lost;
-    uint64_t at = h->from;
-    bool good = true;
-    d7__head e;
-    uint64_t end = 0;
+static int add_lost(survey *s, uint64_t at, const d7__head *head) {
+    if (head->kind != D7__KIND_DATA)
+        return 0;
+    if (d7__grow(&s->r->alloc, &s->lost, &s->cap_lost, s->n_lost + 1, sizeof *s->lost) != 0)
+        return D7_ERR_NOMEM;
+    s->lost[s->n_lost++] = (d7__page_ref){.offset = at, .dataset_id = (uint32_t)head->dataset_id};
+    return 0;
+}
+
+/* The next list begins where the one before ended: was the island that is due at `at` the only thing up to there? */
+static bool only_island_before(const survey *s, uint64_t at, uint64_t upto, uint64_t due) {
+    uint64_t step = s->r->header.index_step;
+    return at / D7_BLOCK_BYTES >= due && at / D7_BLOCK_BYTES / step == upto / D7_BLOCK_BYTES / step;
+}
+
+/* Follows the entries' lengths through a hole from `at` up to `upto`; *ret_known: they lead there. */
+static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bool *ret_known,
+                        d7_error *err) {
+    uint64_t due = h->due, step = s->r->header.index_step;
+    bool list_begins = upto < h->to;
+    *ret_known = false;
     while (at < upto) {
+        d7__head e;
+        uint64_t end;
+        bool good;
         int rc = read_head(s, at, &good, &e, &end, err);
         if (rc != 0)
             return rc;
-        if (!good || end > upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets))
-            break;
-        if (e.kind == D7__KIND_DATA) {
-            if (d7__grow(&s->r->alloc, &s->lost, &s->cap_lost, s->n_lost + 1, sizeof *s->lost) != 0)
-                return d7__reader_no_memory(s->r, err);
-            s->lost[s->n_lost++] = (d7__page_ref){.offset = at, .dataset_id = (uint32_t)e.dataset_id};
+        bool island = s->claims.on_schedule && at / D7_BLOCK_BYTES >= due;
+        if (!good || end > upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets) ||
+            (island && (e.kind != D7__KIND_INDEX || h->stray))) {
+            *ret_known = list_begins && only_island_before(s, at, upto, due);
+            return 0;
         }
+        if (island)
+            due = (at / D7_BLOCK_BYTES / step + 1) * step;
+        if (add_lost(s, at, &e) != 0)
+            return d7__reader_no_memory(s->r, err);
         at = d7__frame_begin(end);
     }
-    /* The next island's list begins where the one before ended: if that was due here, it is all that was. */
-    *ret_known = at == upto || (upto < h->to && at / D7_BLOCK_BYTES >= h->due);
-    if (!*ret_known)
-        s->n_lost = n_lost;
+    *ret_known = at == upto;
     return 0;
 }
 
@@ -239,32 +265,48 @@ static void resolve_strays(survey *s) {
     for (size_t k = 0; k < c->n_indexes; k++) {
         uint64_t offset = c->indexes[k].offset;
         hole *h = d7__claims_is_stray(c, &c->indexes[k]) ? find_hole(s, offset) : NULL;
-        if (h)
+        if (h) {
             h->to = UINT64_MAX;
-        else if (d7__claims_is_stray(c, &c->indexes[k]) && offset < *known_to &&
-                 offset / D7_BLOCK_BYTES < (last / D7_BLOCK_BYTES / step + 1) * step)
+            h->stray = true;
+        } else if (d7__claims_is_stray(c, &c->indexes[k]) && offset < *known_to &&
+                   offset / D7_BLOCK_BYTES < (last / D7_BLOCK_BYTES / step + 1) * step)
             *known_to = offset;
         if (c->indexes[k].standing != D7__CLAIM_MOVED)
             last = offset;
     }
 }
 
-static int resolve(survey *s, d7_error *err) {
-    uint64_t *known_to = &s->result->known_to;
-    hole_end(s, s->r->source.size);
-    resolve_strays(s);
-    for (size_t i = 0; i < s->n_holes && s->holes[i].from < *known_to; i++) {
-        hole *h = &s->holes[i];
-        uint64_t upto = d7__claims_next_cover(&s->claims, h->from);
-        upto = upto < h->to ? upto : h->to;
-        bool known = upto <= h->from || !pages_behind(s, h->from);
-        int rc = known ? 0 : follow_chain(s, h, upto, &known, err);
-        if (rc != 0)
-            return rc;
-        if (!known)
-            *known_to = h->from;
+/* Where what the indexes do not tell of a hole begins. The last page that they list may be the one that was cut. */
+static uint64_t untold_from(const survey *s, const hole *h) {
+    const d7__span *span = d7__claims_span(&s->claims, h->from);
+    return !span ? h->from : span->to_index ? span->to : span->to - 1;
+}
+
+static int resolve_hole(survey *s, const hole *h, d7_error *err) {
+    uint64_t from = untold_from(s, h), upto = d7__claims_next_cover(&s->claims, from + 1);
+    size_t n_lost = s->n_lost;
+    bool known;
+    upto = upto < h->to ? upto : h->to;
+    if (from >= h->to || upto <= from + 1)
+        return 0;
+    int rc = follow_chain(s, h, from, upto, &known, err);
+    if (rc != 0 || known)
+        return rc;
+    s->result->untold = true;
+    if (pages_behind(s, from + 1)) {
+        s->n_lost = n_lost;
+        s->result->known_to = from;
     }
     return 0;
+}
+
+static int resolve(survey *s, d7_error *err) {
+    int rc = 0;
+    hole_end(s, s->r->source.size);
+    resolve_strays(s);
+    for (size_t i = 0; i < s->n_holes && rc == 0 && s->holes[i].from < s->result->known_to; i++)
+        rc = resolve_hole(s, &s->holes[i], err);
+    return rc;
 }
 
 /* ---- the map ---- */
@@ -301,8 +343,8 @@ int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed,
                       void *ctx, d7__survey *ret_survey, d7_error *err) {
     d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET};
     survey s = {.r = r, .changed = changed, .result = &result, .due = r->header.index_step};
-    d7__claims_start(&s.claims, r, global_index);
-    int rc = survey_scan(&s, progress, ctx, err);
+    int rc = d7__claims_start(&s.claims, r, global_index);
+    rc = rc != 0 ? d7__reader_no_memory(r, err) : survey_scan(&s, progress, ctx, err);
     if (rc == 0 && d7__claims_settle(&s.claims) != 0)
         rc = d7__reader_no_memory(r, err);
     result.known_to = s.claims.known_to;
@@ -314,10 +356,14 @@ int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed,
         rc = condemn_suspects(&s, err);
     d7__release(&r->alloc, s.holes);
     d7__release(&r->alloc, s.lost);
+    result.named = s.claims.named;
+    s.claims.named = NULL;
     d7__claims_free(&s.claims);
     if (rc == 0)
         rc = d7__reader_map_pages(r, err);
     if (rc == 0)
         *ret_survey = result;
+    else
+        d7__release(&r->alloc, result.named);
     return rc;
 }

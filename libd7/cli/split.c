@@ -330,7 +330,7 @@ static int split_input(split_job *job) {
         code = command_fail(job->o->self,
                             "%s: its pages have unexpected lengths; d7 repair makes a regular file of it",
                             job->path);
-    if (job->o->json && (code == 0 || job->number))
+    if (job->o->json && job->number)
         printf("\n  ],\n  \"complete\": %s\n}\n", code == 0 ? "true" : "false");
     return code;
 }

@@ -38,12 +38,14 @@ static const d7__reader_dataset *dataset_of(const judge *j, const walker *w) {
     return &j->r->datasets[w->dataset_id];
 }
 
-/* The length that most pages before the last have, if there are some; else the header's. */
+/* The header's length, unless no page before the last has it and most have another. */
 static uint64_t usual_items(const d7__reader_dataset *d) {
     uint64_t candidate = d->items_per_page;
     size_t votes = 0, n = 0, n_inner = d->n_pages - 1;
     for (size_t i = 0; i < n_inner; i++) {
         uint64_t items = d7__page_items(d, i);
+        if (items == d->items_per_page && !d7__page_is_damaged(d, i))
+            return d->items_per_page;
         candidate = votes ? candidate : items;
         votes += items == candidate ? 1 : (size_t)-1;
     }

@@ -59,6 +59,7 @@ typedef struct d7__claim_index {
     uint32_t last_dataset;    /* of the page at `highest` */
     uint64_t before;          /* of the page right before it; UINT64_MAX: something else is there */
     size_t n_seen;            /* pages seen before it */
+    bool alien;               /* what it lists is of another file */
     bool page_behind;         /* a page begins right behind it */
     bool kept, used;
     d7__claim_standing standing;
@@ -83,8 +84,9 @@ typedef struct d7__claims {
     d7__span *spans; /* [n_spans] once settled: what these cover, rising, apart from each other */
     size_t n_spans, cap_spans;
     uint64_t
-        known_to;   /* once settled: a part of the file was taken out or put in here; UINT64_MAX: nowhere */
-    uint8_t *named; /* [datasets] some index lists pages of it */
+        known_to; /* once settled: a part of the file was taken out or put in here; UINT64_MAX: nowhere */
+    bool page_at_start; /* a page begins right behind the header */
+    uint8_t *named;     /* [datasets] some index lists pages of it */
     d7__kind last_kind; /* of the entry before, */
     uint64_t last_end;  /* which ended here */
 } d7__claims;

@@ -3,7 +3,8 @@
  * An index lists all pages since the one before, so where it covers a place it alone says which pages were written there:
  * others that are found were put there by something else than the writer, and those that are listed and not found are lost.
  * The global index of a file that is closed as it should be covers all of it. Of others an index is
- *   - moved, when it lists pages behind itself, or some that an earlier one lists too: its block was written elsewhere;
+ *   - moved, when it lists pages behind itself, some that an earlier one lists too, or does not begin with the page right
+ *     behind the one before: its block was written elsewhere, or for another file;
  *   - doubtful, when the last page that it lists is not the one right before it;
  *   - sound otherwise.
  * What a moved one lists is true still, as long as sound ones come after it: blocks have changed places. Behind the last
@@ -17,6 +18,8 @@
 
 int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index) {
     *c = (d7__claims){.r = r, .global_index = global_index, .known_to = UINT64_MAX};
+    c->last_kind = D7__KIND_INDEX; /* pages begin behind the header as behind an index */
+    c->last_end = r->data_start;
     c->named = d7__new(&r->alloc, r->header.n_datasets);
     return c->named ? 0 : D7_ERR_NOMEM;
 }
@@ -37,8 +40,9 @@ int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
     bool joined = follows(c, e->offset);
     if (d7__grow(&c->r->alloc, &c->seen, &c->cap_seen, c->n_seen + 1, sizeof *c->seen) != 0)
         return D7_ERR_NOMEM;
-    if (joined && c->last_kind == D7__KIND_INDEX)
+    if (joined && c->last_kind == D7__KIND_INDEX && c->n_indexes)
         c->indexes[c->n_indexes - 1].page_behind = true;
+    c->page_at_start |= joined && c->last_kind == D7__KIND_INDEX && !c->n_indexes;
     c->seen[c->n_seen++] = (d7__seen_page){
         .offset = e->offset, .dataset_id = ds, .joined = joined && c->last_kind == D7__KIND_DATA};
     c->last_kind = D7__KIND_DATA;
@@ -88,6 +92,8 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body) {
     int rc = d7__index_read(body, &sink);
     if (rc != 0 || l.index.n == 0) {
         c->n_listed = l.index.first;
+        if (follows(c, e->offset)) /* attributes stand between, and no page is lost there */
+            c->last_end = e->next;
         return rc == D7_ERR_CORRUPT ? 0 : rc;
     }
     if (follows(c, e->offset) && c->n_seen)
@@ -116,21 +122,55 @@ static uint64_t first_page(const d7__claims *c) {
     return first;
 }
 
+static size_t find_seen(const d7__claims *c, uint64_t offset) {
+    size_t low = 0, high = c->n_seen;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->seen[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_seen(const d7__claims *c, uint64_t offset) {
+    size_t s = find_seen(c, offset);
+    return s < c->n_seen && c->seen[s].offset == offset;
+}
+
+/* The page with which an index begins whose place and list are beyond doubt up to there; UINT64_MAX: it cannot be told. `last` is
+ * the one before it, NULL: the header. */
+static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, const d7__claim_index *i) {
+    uint64_t step = (uint64_t)c->r->header.index_step * D7_BLOCK_BYTES;
+    bool known = last ? last->before == last->highest && last->page_behind : c->page_at_start;
+    /* Where one more was due in between its list may be what is missing. */
+    if (!known || (last ? last->offset : 0) / step != i->lowest / step)
+        return UINT64_MAX;
+    return c->seen[last ? last->n_seen : 0].offset;
+}
+
 static void judge_indexes(d7__claims *c) {
     uint64_t first = first_page(c), highest = 0;
+    const d7__claim_index *last = NULL;
     for (size_t k = 0; k < c->n_indexes; k++) {
         d7__claim_index *i = &c->indexes[k];
         bool last_right = i->before == UINT64_MAX || i->before == i->highest;
         /* A global index without an epilogue lists all pages again. */
         bool global = i->lowest == first && i->before == i->highest;
+        uint64_t begin = list_begin(c, last, i);
+        bool begins_right = global || begin == UINT64_MAX || i->lowest == begin;
+        i->alien = !begins_right && !is_seen(c, i->lowest);
         if (i->offset == c->global_index)
             i->standing = D7__CLAIM_SOUND;
-        else if (i->highest >= i->offset || (i->lowest <= highest && !global))
+        else if (i->highest >= i->offset || (i->lowest <= highest && !global) || i->alien)
             i->standing = D7__CLAIM_MOVED;
         else
-            i->standing = last_right ? D7__CLAIM_SOUND : D7__CLAIM_DOUBTFUL;
-        if (i->standing != D7__CLAIM_MOVED && i->highest > highest)
-            highest = i->highest;
+            i->standing = last_right && begins_right ? D7__CLAIM_SOUND : D7__CLAIM_DOUBTFUL;
+        if (i->standing == D7__CLAIM_MOVED)
+            continue;
+        highest = i->highest > highest ? i->highest : highest;
+        last = i;
     }
 }
 
@@ -283,18 +323,6 @@ static void keep_used_lists(d7__claims *c) {
 
 /* ---- where a part was taken out or put in ---- */
 
-static size_t find_seen(const d7__claims *c, uint64_t offset) {
-    size_t low = 0, high = c->n_seen;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->seen[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The first place at or behind `from` where pages are not as the index lists them; UINT64_MAX: none. */
 static uint64_t first_difference(d7__claims *c, const d7__claim_index *i, uint64_t from) {
     d7__page_ref *pages = c->listed + i->first;
@@ -322,7 +350,7 @@ static uint64_t find_shift(d7__claims *c, size_t n_trusted) {
     uint64_t from = n_trusted ? c->indexes[n_trusted - 1].offset : c->r->data_start, shift = UINT64_MAX;
     for (size_t k = n_trusted; k < c->n_indexes; k++) {
         const d7__claim_index *i = &c->indexes[k];
-        uint64_t at = first_difference(c, i, from);
+        uint64_t at = i->alien ? UINT64_MAX : first_difference(c, i, from);
         if (i->standing == D7__CLAIM_MOVED && i->offset < at)
             at = i->offset;
         shift = at < shift ? at : shift;

@@ -9,6 +9,9 @@
 #include "archive.h"
 #include "edit.h"
 #include "error.h"
+#if DAF_WITH_HTTP
+#include "http_store.h"
+#endif
 #include "json.h"
 #include "store_dir.h"
 #include "store_memory.h"
@@ -34,12 +37,6 @@ static int parse_mode(daf__open_mode *ret, const char *mode, daf_error *err) {
         }
     }
     return daf__fail(err, DAF_ERR_ARG, 0, 0, "invalid mode: %.60s", mode);
-}
-
-static int check_path(const char *path, daf_error *err) {
-    if (strncmp(path, "http://", 7) != 0 && strncmp(path, "https://", 8) != 0)
-        return 0;
-    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: this version opens no URLs", path);
 }
 
 /* ---- daf.json */
@@ -193,10 +190,31 @@ static int open_zarr(daf *d, int dirfd, const char *path, const daf__archive_pat
     return rc ? rc : daf__read_marker(d, err);
 }
 
+#if DAF_WITH_HTTP
+static int open_url(daf *d, const char *url, daf_error *err) {
+    int rc = daf__http_store_open(&d->store, url, &d->settings.http, err);
+    if (rc)
+        return rc;
+    d->settings.cache_bytes = d->settings.http_cache_bytes;
+    return read_marker(d, err);
+}
+#else
+static int open_url(daf *d, const char *url, daf_error *err) {
+    (void)d;
+    (void)url;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                     "this library was built without libcurl and opens no URLs");
+}
+#endif
+
 static int open_store(daf *d, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
                       daf_error *err) {
     daf__archive_path where;
     bool is_zarr;
+    if (daf__is_url(path) && mode.writable)
+        return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "URLs are opened for reading only");
+    if (daf__is_url(path))
+        return open_url(d, path, err);
     int rc = daf__zarr_path_parse(&is_zarr, &where, dirfd, path, err);
     if (rc == 0 && is_zarr) {
         rc = open_zarr(d, dirfd, path, &where, mode, options, err);
@@ -238,8 +256,6 @@ int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const d
         return daf__no_memory(err);
     int rc = parse_mode(&parsed, mode, err);
     d->writable = parsed.writable;
-    if (rc == 0)
-        rc = check_path(path, err);
     if (rc == 0)
         rc = set_up(d, options, err);
     if (rc == 0)

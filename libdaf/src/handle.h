@@ -2,6 +2,7 @@
 #ifndef DAF_SRC_HANDLE_H
 #define DAF_SRC_HANDLE_H
 
+#include "http_settings.h"
 #include "metadata.h"
 #include "store.h"
 #include "type.h"
@@ -16,6 +17,8 @@ typedef struct daf__settings {
     bool non_finite_scalars;
     uint64_t cache_bytes; /* of decoded chunks that a reader keeps */
     uint64_t zip_max_bytes;
+    daf__http_settings http;
+    uint64_t http_cache_bytes; /* in the place of cache_bytes, of a repository at a URL */
 } daf__settings;
 
 /* What daf.json holds. */

@@ -11,10 +11,17 @@ enum {
     DEFAULT_LEVEL = 5,
     DEFAULT_TARGET_CHUNK_KB = 8,
     DEFAULT_LOCAL_CACHE_KB = 65536,
+    DEFAULT_HTTP_CACHE_KB = 262144,
+    DEFAULT_HTTP_GAP_KB = 8,
+    DEFAULT_HTTP_TIMEOUT_S = 30,
+    MAX_HTTP_GAP_KB = 1 << 16,
+    MAX_HTTP_TIMEOUT_S = 1 << 16,
+    MAX_REDIRECTS = 5,
     KB = 1024,
     MAX_LEVEL = 22
 };
 #define DEFAULT_CODEC DAF_CODEC_BLOSC_ZSTD_BITSHUFFLE
+#define HTTP_MAX_WHOLE_BYTES ((uint64_t)1 << 30)
 #define DEFAULT_ZIP_MAX_BYTES ((uint64_t)1 << 37)
 #define MAX_TARGET_CHUNK_KB (DAF__MAX_CHUNK_BYTES / KB)
 
@@ -57,6 +64,37 @@ static int environment_codec(daf_codec *ret, daf_error *err) {
     return 0;
 }
 
+/* An option, or the environment's number, or our own. */
+static int number_or(uint64_t *ret, uint64_t option, const char *name, uint64_t fallback, uint64_t most,
+                     daf_error *err) {
+    if (option == 0)
+        return environment_number(ret, name, fallback, most, err);
+    if (option > most)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "the option for %s is more than %llu", name,
+                         (unsigned long long)most);
+    *ret = option;
+    return 0;
+}
+
+static int init_http(daf__settings *s, const daf_options *o, daf_error *err) {
+    uint64_t cache_kb = 0, gap_kb = 0, timeout_s = 0;
+    int rc = number_or(&cache_kb, o->http_cache_kb, "DAF_PACKED_HTTP_CACHE_KB", DEFAULT_HTTP_CACHE_KB,
+                       UINT32_MAX, err);
+    if (rc == 0)
+        rc = number_or(&gap_kb, o->http_max_coalesce_gap_kb, "DAF_HTTP_MAX_COALESCE_GAP_KB",
+                       DEFAULT_HTTP_GAP_KB, MAX_HTTP_GAP_KB, err);
+    if (rc == 0)
+        rc = number_or(&timeout_s, o->http_timeout_s, "DAF_HTTP_TIMEOUT_S", DEFAULT_HTTP_TIMEOUT_S,
+                       MAX_HTTP_TIMEOUT_S, err);
+    s->http_cache_bytes = cache_kb * KB;
+    s->http = (daf__http_settings){.gap_bytes = (uint32_t)(gap_kb * KB),
+                                   .limits = {.connect_timeout_s = (unsigned)timeout_s,
+                                              .stall_timeout_s = (unsigned)timeout_s,
+                                              .max_redirects = MAX_REDIRECTS,
+                                              .max_whole_bytes = HTTP_MAX_WHOLE_BYTES}};
+    return rc;
+}
+
 int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error *err) {
     daf__settings s = {.packed = options->packed,
                        .codec = options->codec,
@@ -86,6 +124,8 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
     if (rc == 0 && s.zip_max_bytes == 0)
         rc = environment_number(&s.zip_max_bytes, "DAF_ZIP_MAX_FILE_SIZE", DEFAULT_ZIP_MAX_BYTES, INT64_MAX,
                                 err);
+    if (rc == 0)
+        rc = init_http(&s, options, err);
     if (rc == 0)
         *ret = s;
     return rc;

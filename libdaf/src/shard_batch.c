@@ -116,11 +116,12 @@ static uint64_t end_of(const daf__place *p) {
 static int read_run(daf__job *job, unsigned first, unsigned *n, daf_error *err) {
     const daf__place *begin = &job->chunks[first].place;
     uint64_t end = end_of(begin);
+    uint32_t gap = job->shard->file->gap_bytes ? job->shard->file->gap_bytes : MAX_GAP_BYTES;
     size_t at = job->packed.size;
     unsigned i = first + 1;
     for (; i < job->n_chunks; i++) {
         const daf__place *p = &job->chunks[i].place;
-        if (p->absent || p->offset < end || p->offset - end > MAX_GAP_BYTES)
+        if (p->absent || p->offset < end || p->offset - end > gap)
             break;
         end = end_of(p);
     }

@@ -35,7 +35,8 @@ struct daf__file {
     const struct daf__file_ops *ops;
     daf__stamp stamp;
     uint64_t size;
-    char *where; /* "run.daf/vectors/cell/age.data", for messages */
+    uint32_t gap_bytes; /* a gap of so much is better read over than left out; 0: some */
+    char *where;        /* "run.daf/vectors/cell/age.data", for messages */
 };
 
 typedef struct daf__file_ops {

@@ -355,7 +355,7 @@ void daf_zarr_options_init(daf_zarr_options *options) {
 static int check_target(const char *to, daf_error *err) {
     static const char suffix[] = ".daf.zarr";
     size_t n = strlen(to), k = sizeof suffix - 1;
-    if (strncmp(to, "http://", 7) == 0 || strncmp(to, "https://", 8) == 0)
+    if (daf__is_url(to))
         return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: nothing can be written to a URL", to);
     if (strstr(to, ".zarr.zip"))
         return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "can't convert into a zip-backed ZarrDaf: %s", to);

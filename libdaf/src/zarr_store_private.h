@@ -42,10 +42,6 @@ typedef struct daf__zarr_store {
 int daf__zarr_read_node(daf__store *tree, daf__zarr_node *ret, daf__stamp *stamp, const char *path,
                         daf_error *err);
 
-/* A file with these bytes (consumed, also on failure). */
-int daf__zarr_memory_file(daf__file **ret, daf__buf *bytes, const daf__stamp *stamp, const char *where,
-                          daf_error *err);
-
 /* ---- zarr_part */
 
 /* Looks at the array at `path`, of one dimension or two. */

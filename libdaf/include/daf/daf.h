@@ -189,6 +189,14 @@ typedef struct daf_options {
      * DAF_ZIP_MAX_FILE_SIZE, else 2^37, up to which the Julia implementation can open them. */
     uint64_t zip_max_bytes;
 
+    /* Repositories at URLs. Decoded chunks that a daf_reader keeps: 0: environment DAF_PACKED_HTTP_CACHE_KB, else 262144.
+     * What is got along with what lies around it rather than left out by another request: 0: environment
+     * DAF_HTTP_MAX_COALESCE_GAP_KB, else 8. How long a server may take to answer, or send next to nothing: 0:
+     * environment DAF_HTTP_TIMEOUT_S, else 30. */
+    uint32_t http_cache_kb;
+    uint32_t http_max_coalesce_gap_kb;
+    uint32_t http_timeout_s;
+
     const daf_executor *executor; /* NULL: everything in the calling thread. Copied; its context must outlive
                                      the handle. */
     const daf_io *io;             /* NULL */
@@ -206,7 +214,7 @@ DAF_API void daf_options_init(daf_options *options);
  *                 repository is refused instead (DAF_ERR_EXISTS). Links are removed, never followed.
  *  path     of a directory; or RUN.daf.zip, a repository in a ZIP archive; or RUNS.dafs.zip#/GROUP, one of several in
  *           an archive (GROUP may hold "/"). See "Archives" below. For reading also RUN.daf.zarr, RUN.daf.zarr.zip and
- *           RUNS.dafs.zarr.zip#/GROUP: see "Zarr".
+ *           RUNS.dafs.zarr.zip#/GROUP: see "Zarr"; and http://HOST/RUN.daf: see "URLs".
  *  options  NULL: the defaults
  *  Holds    the directory itself, not its path: once opened, the handle stays with that directory even when
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
@@ -216,9 +224,18 @@ DAF_API void daf_options_init(daf_options *options);
  *           writable modes also rebuild one that does not list what is there, undo the change that a killed
  *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
  *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
- *           DAF_ERR_UNSUPPORTED URLs, encrypted archives and those of several disks; DAF_ERR_IO; DAF_ERR_NOMEM
+ *           DAF_ERR_UNSUPPORTED encrypted archives and those of several disks; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Free     daf_close, daf_free
  *  Source   specification sections 2.1, 5, 6, 11 to 13
+ *
+ * URLs: http://HOST/RUN.daf, of a directory that any static server hands out (https too), is opened for reading only, when
+ * the library was built with libcurl (else DAF_ERR_UNSUPPORTED). What there is, all descriptors and scalars come from
+ * metadata.json as it is at the open, so it must be there and right. Flat payloads are got by their first MB and then what
+ * is asked for; of packed ones the end, the directory entries and the chunks that are used, chunks that lie close to each
+ * other at once. Servers that know no ranges send whole files, of at most 1 GB. Redirects are followed, five of them.
+ * A payload that is replaced while it is read is an error (DAF_ERR_IO). URLs have no query; a user and password in
+ * them are used, but never shown in messages. Statuses, time-outs and lies of the server are DAF_ERR_IO, DAF_ERR_LIMIT,
+ * DAF_ERR_TRUNCATED and DAF_ERR_CORRUPT, with the URL and the reason.
  *
  * Archives: new properties are appended; deleting, overwriting and reordering are DAF_ERR_UNSUPPORTED ("append-only").
  * There is no metadata.json: a writable open takes one (of its own group) out of the archive's directory. Mode "w" puts a

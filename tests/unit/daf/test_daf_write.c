@@ -93,7 +93,7 @@ static void other_paths_are_refused_or_spared(void **state) {
     OK(daf_open(&d, path, "w+", NULL, e)); /* a repository beside other files */
     OK(daf_close(d, e));
     assert_true(test_exists(inside));
-    FAILS(DAF_ERR_UNSUPPORTED, "no URLs", daf_open(&d, "http://127.0.0.1/run.daf", "r", NULL, e));
+    FAILS(DAF_ERR_UNSUPPORTED, "for reading only", daf_open(&d, "http://127.0.0.1/run.daf", "w", NULL, e));
     FAILS(DAF_ERR_IO, "cannot make the directory",
           daf_open(&d, test_path(state, "none/x.daf"), "w", NULL, e));
 }

@@ -196,7 +196,7 @@ static int open_url(daf *d, const char *url, daf_error *err) {
     if (rc)
         return rc;
     d->settings.cache_bytes = d->settings.http_cache_bytes;
-    return read_marker(d, err);
+    return daf__read_marker(d, err);
 }
 #else
 static int open_url(daf *d, const char *url, daf_error *err) {
@@ -272,9 +272,7 @@ int daf__open_untouched(daf **ret, const char *path, const daf_options *options,
     daf *d = calloc(1, sizeof *d);
     if (!d)
         return daf__no_memory(err);
-    int rc = check_path(path, err);
-    if (rc == 0)
-        rc = set_up(d, options, err);
+    int rc = set_up(d, options, err);
     if (rc == 0)
         rc = open_store(d, AT_FDCWD, path, (daf__open_mode){.untouched = true}, options, err);
     if (rc) {

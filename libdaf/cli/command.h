@@ -9,11 +9,16 @@
 #include "cli/output.h"
 #include "cli/pool.h"
 
-extern const cli_command command_delete, command_describe, command_get, command_pack, command_set,
-    command_tree, command_unpack, command_verify;
+extern const cli_command command_copy, command_delete, command_describe, command_get, command_merge,
+    command_pack, command_reorder, command_set, command_tree, command_unpack, command_unzip, command_verify,
+    command_zip;
 
 /* Says why; returns the exit code: CLI_PROBLEMS when the repository is damaged, else CLI_USAGE. */
 int command_fail(const cli_command *self, const daf_error *err);
+
+/* The library's defaults, with the pool's threads (NULL: none) as the executor, which must outlive the call that takes the
+ * options. */
+void command_options(daf_options *options, daf_executor *executor, cli_pool *pool);
 
 /* Opens the repository; chunks are worked on by the pool's threads (NULL: by the calling one). Returns 0, or an exit code
  * after saying why. */

@@ -9,16 +9,21 @@ int command_fail(const cli_command *self, const daf_error *err) {
     return err->code == DAF_ERR_CORRUPT || err->code == DAF_ERR_TRUNCATED ? CLI_PROBLEMS : CLI_USAGE;
 }
 
-int command_open(const cli_command *self, daf **ret, const char *path, const char *mode, cli_pool *pool) {
-    daf_executor executor = {.context = pool,
-                             .submit = cli_pool_submit,
-                             .wait = cli_pool_wait,
-                             .n_threads = cli_pool_threads(pool)};
-    daf_options options;
-    daf_error err;
-    daf_options_init(&options);
+void command_options(daf_options *options, daf_executor *executor, cli_pool *pool) {
+    *executor = (daf_executor){.context = pool,
+                               .submit = cli_pool_submit,
+                               .wait = cli_pool_wait,
+                               .n_threads = cli_pool_threads(pool)};
+    daf_options_init(options);
     if (pool)
-        options.executor = &executor;
+        options->executor = executor;
+}
+
+int command_open(const cli_command *self, daf **ret, const char *path, const char *mode, cli_pool *pool) {
+    daf_options options;
+    daf_executor executor;
+    daf_error err;
+    command_options(&options, &executor, pool);
     return daf_open(ret, path, mode, &options, &err) == 0 ? 0 : command_fail(self, &err);
 }
 

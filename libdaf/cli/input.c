@@ -15,7 +15,7 @@ int input_fail(const input *in, const char *format, ...) {
     va_start(args, format);
     int n = vasprintf(&text, format, args);
     va_end(args);
-    cli_fail(&command_set, "%s: %s", strcmp(in->path, "-") == 0 ? "standard input" : in->path,
+    cli_fail(in->self, "%s: %s", strcmp(in->path, "-") == 0 ? "standard input" : in->path,
              n < 0 ? "out of memory" : text);
     if (n >= 0)
         free(text);

@@ -7,6 +7,7 @@
 /* What is read, and how it is laid out. */
 typedef struct input {
     /* in */
+    const cli_command *self;
     const char *path; /* "-": standard input */
     value_format form;
     bool typed;    /* `type` was given */
@@ -27,7 +28,7 @@ typedef struct input {
 int input_read(input *in);
 void input_free(input *in);
 
-/* Says "daf set: FILE: ..." and returns -1. */
+/* Says "daf COMMAND: FILE: ..." and returns -1. */
 int input_fail(const input *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Appends an element in the order of the input; text is NUL-terminated. Returns 0, or -1 after a message. */

@@ -1,8 +1,9 @@
 #include "command.h"
 
-static const cli_command *const commands[] = {&command_describe, &command_tree,   &command_get,
-                                              &command_set,      &command_delete, &command_pack,
-                                              &command_unpack,   &command_verify};
+static const cli_command *const commands[] = {
+    &command_describe, &command_tree,    &command_get,   &command_set,   &command_delete,
+    &command_pack,     &command_unpack,  &command_zip,   &command_unzip, &command_copy,
+    &command_merge,    &command_reorder, &command_verify};
 
 int main(int argc, char **argv) {
     const cli_program program = {

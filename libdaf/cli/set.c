@@ -89,7 +89,7 @@ static int check_request(request *r, int left) {
 
 /* Returns -1 to go on, else the exit code. */
 static int parse_arguments(request *r, int argc, char **argv) {
-    r->in = (input){.path = "-", .form = FORMAT_TEXT, .type = DAF_STRING};
+    r->in = (input){.self = &command_set, .path = "-", .form = FORMAT_TEXT, .type = DAF_STRING};
     daf_set_options_init(&r->how);
     int code = cli_options(&command_set, argc, argv, options, take, r, 2, 6);
     if (code >= 0)

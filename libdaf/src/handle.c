@@ -78,9 +78,13 @@ int daf__read_marker(daf *d, daf_error *err) {
 /* ---- creating */
 
 /* The marker comes last: without it there is no repository. */
+static int put_marker(daf__edit *e, daf_error *err) {
+    static const char marker[] = DAF__MARKER_TEXT;
+    return daf__edit_put_bytes(e, MARKER_KEY, marker, sizeof marker - 1, err);
+}
+
 static int initialize(daf *d, bool clear, daf_error *err) {
     static const char *const folders[] = {"scalars", "axes", "vectors", "matrices"};
-    static const char marker[] = DAF__MARKER_TEXT;
     daf__edit e;
     int rc = daf__edit_begin(&e, d, err);
     d->metadata.rebuild = true;
@@ -91,8 +95,8 @@ static int initialize(daf *d, bool clear, daf_error *err) {
         rc = daf__change_make_folder(&e.change, folders[i], err);
     if (rc == 0 && d->store->keeps_metadata)
         rc = daf__edit_put_metadata(&e, err);
-    if (rc == 0)
-        rc = daf__edit_put_bytes(&e, MARKER_KEY, marker, sizeof marker - 1, err);
+    if (rc == 0 && !d->owes_marker)
+        rc = put_marker(&e, err);
     if (rc == 0)
         rc = d->store->ops->apply(d->store, &e.change, err);
     if (rc == 0)
@@ -142,6 +146,7 @@ static int open_archive(daf *d, int dirfd, const char *path, const daf__archive_
     if (!mode.create)
         return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s",
                          daf__store_full_path(d->store));
+    d->owes_marker = options->late_marker;
     return initialize(d, false, err);
 }
 
@@ -321,11 +326,23 @@ int daf_batch_begin(daf *d, daf_error *err) {
     return 0;
 }
 
+/* Before it there was no repository. */
+static int put_late_marker(daf *d, daf_error *err) {
+    daf__edit e = {.d = d};
+    int rc = put_marker(&e, err);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &e.change, err);
+    daf__change_free(&e.change);
+    if (rc == 0)
+        d->owes_marker = false;
+    return rc;
+}
+
 int daf_batch_commit(daf *d, daf_error *err) {
     if (!d->in_batch)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: no batch is open", d->store->path);
-    int rc = 0;
-    if (d->store->keeps_metadata && daf__metadata_is_due(&d->metadata))
+    int rc = d->owes_marker ? put_late_marker(d, err) : 0;
+    if (rc == 0 && d->store->keeps_metadata && daf__metadata_is_due(&d->metadata))
         rc = daf__edit_write_metadata(d, err);
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);

@@ -39,6 +39,7 @@ struct daf {
     int major, minor;
     bool writable;
     bool in_batch;
+    bool owes_marker; /* options.late_marker: the next commit puts daf.json */
     daf__settings settings;
     daf_executor executor;
     bool has_executor;

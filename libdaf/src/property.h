@@ -51,9 +51,9 @@ int daf__property_plan(daf__descriptor *ret, const daf *d, const daf__content *c
 int daf__property_stage(daf__edit *e, const daf__property *p, const daf__content *c,
                         const daf__descriptor *descriptor, bool there, daf_error *err);
 
-/* The same for a dense property whose payload is written already (taken, also on failure). */
+/* The same with the payloads of all parts that the descriptor has written already (taken, also on failure). */
 int daf__property_stage_filled(daf__edit *e, const daf__property *p, const daf__descriptor *descriptor,
-                               daf__out *out, bool there, daf_error *err);
+                               daf__out *const outs[DAF__N_PARTS], bool there, daf_error *err);
 
 /* The steps that the other layout of a matrix needs: its transpose is stored beside the matrix when the options say so;
  * else, when the matrix is overwritten, no other layout stays behind that says something else. */

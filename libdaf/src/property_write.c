@@ -63,7 +63,7 @@ typedef struct staging {
     char suffixes[DAF__N_PARTS][DAF__SUFFIX_TEXT];
     const char *kept[DAF__N_PARTS + 2]; /* the suffixes of what is written; NULL-terminated */
     unsigned n_parts;
-    daf__out *filled; /* the payload of the values, when it is written already; owned */
+    daf__out *filled[DAF__N_PARTS]; /* payloads that are written already; owned */
 } staging;
 
 static staging staging_of(daf__edit *e, const daf__property *p, const daf__content *c,
@@ -87,9 +87,9 @@ static int stage_payload(staging *s, daf__part part, daf_error *err) {
     const daf__component *c = &s->descriptor->parts[part];
     daf__extent extent = {s->content->kind, s->content->rows, s->content->columns};
     daf__key key = daf__key_with(&s->base, s->suffixes[part]);
-    daf__out *out = s->filled;
+    daf__out *out = s->filled[part];
     if (out) {
-        s->filled = NULL;
+        s->filled[part] = NULL;
         return daf__change_put(&s->edit->change, key.text, out, err);
     }
     if (s->content->sparse)
@@ -179,12 +179,13 @@ int daf__property_stage(daf__edit *e, const daf__property *p, const daf__content
 }
 
 int daf__property_stage_filled(daf__edit *e, const daf__property *p, const daf__descriptor *descriptor,
-                               daf__out *out, bool there, daf_error *err) {
+                               daf__out *const outs[DAF__N_PARTS], bool there, daf_error *err) {
     const daf__content none = {.kind = p->kind, .type = descriptor->type};
     staging s = staging_of(e, p, &none, descriptor);
-    s.filled = out;
+    memcpy(s.filled, outs, sizeof s.filled);
     int rc = stage(&s, there, err);
-    daf__out_discard(s.filled); /* where it did not come so far */
+    for (unsigned i = 0; i < DAF__N_PARTS; i++) /* where it did not come so far */
+        daf__out_discard(s.filled[i]);
     return rc;
 }
 

@@ -256,12 +256,12 @@ static int check_whole(daf_stream *s, daf_error *err) {
 static int stage(daf_stream *s, daf__edit *e, daf_error *err) {
     bool there;
     const daf__content shape = {.kind = s->extent.kind, .type = s->descriptor.type};
-    daf__out *out = s->out;
+    daf__out *const outs[DAF__N_PARTS] = {[DAF__VALUES] = s->out};
     int rc = daf__property_is_free(s->d, &there, &s->property, s->repack || s->options.overwrite, err);
     if (rc)
         return rc;
     s->out = NULL;
-    rc = daf__property_stage_filled(e, &s->property, &s->descriptor, out, there, err);
+    rc = daf__property_stage_filled(e, &s->property, &s->descriptor, outs, there, err);
     return rc || s->repack ? rc : daf__property_stage_other(e, &s->property, &shape, &s->options, err);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive.h"
 #include "error.h"
 #include "metadata.h"
 
@@ -169,7 +170,7 @@ static int verify_all(daf__verifier *v) {
         rc = daf__verify_archive(v);
     if (rc == 0)
         rc = daf__verify_tree(v);
-    if (rc == 0 && !v->is_archive)
+    if (rc == 0 && v->is_directory)
         rc = daf__verify_metadata(v);
     daf_names_clear(&v->axes);
     return rc;
@@ -203,7 +204,8 @@ int daf_verify(const char *path, const daf_verify_options *options, daf_verify_s
     if (rc == DAF_ERR_CORRUPT || rc == DAF_ERR_TRUNCATED) {
         rc = tell_archive(&v, &details);
     } else if (rc == 0) {
-        v.is_archive = !v.d->store->keeps_metadata;
+        v.is_directory = v.d->store->keeps_metadata;
+        v.is_archive = v.d->store->ops == &daf__archive_ops;
         rc = verify_all(&v);
         daf_free(v.d);
     } else {

@@ -20,7 +20,7 @@
 typedef struct daf__verifier {
     daf *d;
     daf_verify_options options;
-    bool is_archive;
+    bool is_archive, is_directory; /* neither: a tree of another form */
     daf_names axes;
     daf_verify_summary summary;
     uint64_t total_bytes;

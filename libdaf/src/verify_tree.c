@@ -181,7 +181,7 @@ static int verify_axis_folders(daf__verifier *v, const char *path, const daf_nam
             daf__tell(v, DAF_PROBLEM_NO_AXIS, key.text, DAF_NO_OFFSET,
                       "holds files, but there is no axis of this name");
     }
-    for (size_t i = 0; i < v->axes.n && !v->is_archive && rc == 0; i++) {
+    for (size_t i = 0; i < v->axes.n && v->is_directory && rc == 0; i++) {
         if (daf__is_listed(folders, v->axes.names[i]))
             continue;
         snprintf(key.text, sizeof key.text, "%s/%s", path, v->axes.names[i]);
@@ -280,7 +280,7 @@ static int verify_root(daf__verifier *v) {
         verify_top_name(v, files.names[i], false);
     for (size_t i = 0; i < folders.n && rc == 0; i++)
         verify_top_name(v, folders.names[i], true);
-    for (size_t i = 0; i < N_TOP_FOLDERS && rc == 0 && !v->is_archive; i++)
+    for (size_t i = 0; i < N_TOP_FOLDERS && rc == 0 && v->is_directory; i++)
         if (!daf__is_listed(&folders, top_folders[i]))
             daf__tell(v, DAF_PROBLEM_FOLDER_MISSING, top_folders[i], DAF_NO_OFFSET,
                       "there is no such folder");
@@ -290,7 +290,7 @@ static int verify_root(daf__verifier *v) {
 }
 
 int daf__verify_tree(daf__verifier *v) {
-    int rc = verify_root(v);
+    int rc = v->is_archive || v->is_directory ? verify_root(v) : 0;
     if (rc == 0)
         rc = verify_folder(v, DAF__AXIS, "axes", NULL);
     if (rc == 0)

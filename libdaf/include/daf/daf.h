@@ -185,6 +185,10 @@ typedef struct daf_options {
      * cannot read them: setting such a scalar is then DAF_ERR_VALUE. Vectors and matrices hold any float. */
     bool non_finite_scalars;
 
+    /* Archives: a repository that this open makes gets its daf.json, without which it is none, at the end of its first
+     * batch, so that others see it whole or not at all. Default false: at once. */
+    bool late_marker;
+
     /* Archives: the size that one may reach; an append past it fails and changes nothing. 0: environment
      * DAF_ZIP_MAX_FILE_SIZE, else 2^37, up to which the Julia implementation can open them. */
     uint64_t zip_max_bytes;
@@ -805,6 +809,44 @@ DAF_API DAF_MUST_USE int daf_zarr_export(daf_zarr_report *ret, const char *from,
  */
 DAF_API DAF_MUST_USE int daf_zarr_import(daf_zarr_report *ret, const char *from, const char *to,
                                          const daf_zarr_options *options, daf_error *err);
+
+/* ---------------------------------------------------------------------------------------------- copying */
+
+typedef enum daf_kind { DAF_KIND_SCALAR, DAF_KIND_AXIS, DAF_KIND_VECTOR, DAF_KIND_MATRIX } daf_kind;
+
+/* A property by its names. */
+typedef struct daf_item {
+    daf_kind kind;
+    const char *axis;    /* of a vector; the rows of a matrix; else NULL */
+    const char *columns; /* of a matrix; else NULL */
+    const char *name;
+} daf_item;
+
+typedef struct daf_copy_options {
+    bool overwrite; /* a property that is there and differs is replaced; an axis never is */
+    /* Whether a property is to be copied. NULL: all are. */
+    bool (*wanted)(void *context, const daf_item *item);
+    /* Called now and then with the bytes that were copied; true stops. May be NULL. */
+    bool (*progress)(void *context, uint64_t done_bytes);
+    void *context;
+} daf_copy_options;
+
+DAF_API void daf_copy_options_init(daf_copy_options *options);
+
+/* Copies axes, scalars, vectors and matrices of one repository into another, of whatever kinds both are. Payloads stay as
+ * they are, byte for byte: packed where they are packed, in the layouts that are there. Descriptors are written in their
+ * one form; sparse ones of version 1.0 become those of 1.1, or, in an archive that is of 1.0, the other way round.
+ * What is there with the same content is left as it is.
+ *  to       writable, another handle than `from`. Copies in one batch: the one that is open, else one of its own.
+ *  options  NULL: the defaults
+ *  Memory   a piece of a file; an archive holds what it stages
+ *  Failure  What was copied before stays. A batch of its own stays open: daf_batch_commit keeps what it holds, and
+ *           daf_free of an archive drops that.
+ *  Returns  0; DAF_ERR_EXISTS a property that differs is there; DAF_ERR_VALUE an axis has other entries;
+ *           DAF_ERR_CANCELLED; DAF_ERR_UNSUPPORTED what the target cannot hold; what reading and writing return
+ *  Source   specification sections 2.4, 11.1
+ */
+DAF_API DAF_MUST_USE int daf_copy(daf *to, daf *from, const daf_copy_options *options, daf_error *err);
 
 /* --------------------------------------------------------------------------------------------- verifying */
 

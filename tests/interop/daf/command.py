@@ -173,7 +173,7 @@ def full_output_is_noticed(path):
 
 def helps():
     assert b"describe" in daf("--help") and daf("--version").startswith(b"daf ")
-    for command in ("delete", "describe", "get", "pack", "set", "tree", "unpack"):
+    for command in ("copy", "delete", "describe", "get", "merge", "pack", "reorder", "set", "tree", "unpack", "unzip", "verify", "zip"):
         assert b"Examples:" in daf(command, "--help")
     assert b"Usage" in daf(code=2)
 

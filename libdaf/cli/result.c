@@ -1,0 +1,232 @@
+#include "result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GROUP_MARK ".dafs.zip#/"
+
+static bool ends_in(const char *text, const char *end) {
+    size_t n = strlen(text), k = strlen(end);
+    return n > k && strcmp(text + n - k, end) == 0;
+}
+
+result_kind result_kind_of(const char *path) {
+    if (strstr(path, GROUP_MARK))
+        return RESULT_GROUP;
+    if (ends_in(path, ".daf.zip"))
+        return RESULT_ARCHIVE;
+    return ends_in(path, ".daf.zarr") ? RESULT_ZARR : RESULT_DIRECTORY;
+}
+
+/* ---- names */
+
+/* "DIR/.NAME.PID.new" with the ending of the kind: hidden, and in the same folder so that it can be renamed. Of a name as
+ * long as names may be, its beginning. */
+static char *hidden_name(const char *file, result_kind kind) {
+    static const char *const endings[] = {"", ".daf.zip", ".dafs.zip", ".daf.zarr"};
+    enum { NAME_BYTES = 200 };
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    char *text;
+    if (asprintf(&text, "%.*s.%.*s.%ld.new%s", (int)(name - file), file, NAME_BYTES, name, (long)getpid(),
+                 endings[kind]) < 0)
+        return NULL;
+    return text;
+}
+
+/* The path without slashes at its end. */
+static char *copy_plain(const char *path) {
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return strndup(path, n);
+}
+
+static int no_memory(const result *r) {
+    return cli_fail(r->self, "out of memory");
+}
+
+/* Sets file, temporary and path. */
+static int name_result(result *r, const char *path) {
+    const char *mark = r->kind == RESULT_GROUP ? strstr(path, GROUP_MARK) : NULL;
+    const char *group = mark ? mark + strlen(GROUP_MARK) - 2 : "";
+    struct stat st;
+    r->file = mark ? strndup(path, (size_t)(group - path)) : copy_plain(path);
+    if (!r->file)
+        return no_memory(r);
+    if (r->kind == RESULT_GROUP && lstat(r->file, &st) == 0) {
+        r->path = strdup(path);
+        return r->path ? 0 : no_memory(r);
+    }
+    r->temporary = hidden_name(r->file, r->kind);
+    if (!r->temporary || asprintf(&r->path, "%s%s", r->temporary, group) < 0) {
+        r->path = NULL;
+        return no_memory(r);
+    }
+    return 0;
+}
+
+/* ---- trees */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where) {
+    (void)st;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static void remove_tree(const char *path) {
+    enum { OPEN_FOLDERS = 16 };
+    nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- what is there */
+
+/* A folder is replaced only when it is a repository. */
+static bool is_repository(const result *r, const struct stat *st) {
+    const char *marker = r->kind == RESULT_ZARR ? "zarr.json" : "daf.json";
+    char *path;
+    if (r->kind == RESULT_ARCHIVE)
+        return S_ISREG(st->st_mode);
+    if (!S_ISDIR(st->st_mode) || asprintf(&path, "%s/%s", r->file, marker) < 0)
+        return false;
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+/* What a writer holds is not replaced: what it writes from then on would have no name. */
+static int take_lock(result *r) {
+    r->lock = open(r->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (r->lock >= 0 && flock(r->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return cli_fail(r->self, "%s: a writer has it open; it is not replaced", r->file);
+    return 0;
+}
+
+static int check_place(result *r) {
+    struct stat st;
+    if (!*r->file)
+        return cli_fail(r->self, "the name of the result is empty");
+    if (!r->temporary || lstat(r->file, &st) != 0)
+        return 0;
+    if (!r->overwrite)
+        return cli_fail(r->self, "%s: is there already; --overwrite replaces it", r->file);
+    if (!is_repository(r, &st))
+        return cli_fail(r->self, "%s: is no repository of this kind; it is not replaced", r->file);
+    return take_lock(r);
+}
+
+/* A group is made, never replaced. */
+static int check_group(const result *r) {
+    daf *there;
+    daf_error err;
+    int rc = daf_open(&there, r->path, "r", NULL, &err);
+    if (rc == DAF_ERR_NOT_DAF)
+        return 0;
+    if (rc)
+        return command_fail(r->self, &err);
+    daf_free(there);
+    return cli_fail(r->self, "%s: is there already; archives are append-only", r->path);
+}
+
+/* ---- beginning and end */
+
+static int open_result(result *r, cli_pool *pool) {
+    daf_options options;
+    daf_executor executor;
+    daf_error err;
+    command_options(&options, &executor, pool);
+    options.sync = true;
+    options.late_marker = !r->temporary;
+    int rc = daf_open(&r->d, r->path, "w+", &options, &err);
+    if (rc == 0)
+        rc = daf_batch_begin(r->d, &err);
+    return rc ? command_fail(r->self, &err) : 0;
+}
+
+static void drop(result *r) {
+    daf_free(r->d);
+    if (r->temporary)
+        remove_tree(r->temporary);
+    if (r->lock >= 0)
+        close(r->lock);
+    free(r->file);
+    free(r->temporary);
+    free(r->path);
+    *r = (result){.lock = -1};
+}
+
+int result_begin(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool) {
+    *ret = (result){.self = self, .kind = result_kind_of(path), .overwrite = overwrite, .lock = -1};
+    int code = name_result(ret, path);
+    if (code == 0)
+        code = check_place(ret);
+    if (code == 0 && !ret->temporary)
+        code = check_group(ret);
+    if (code == 0)
+        cli_catch_stop();
+    if (code == 0 && ret->temporary)
+        remove_tree(ret->temporary); /* of a process of the same number */
+    if (code == 0 && ret->kind != RESULT_ZARR)
+        code = open_result(ret, pool);
+    if (code)
+        drop(ret);
+    return code;
+}
+
+static void sync_folder(const char *file) {
+    const char *slash = strrchr(file, '/');
+    char *folder = slash ? strndup(file, slash == file ? 1 : (size_t)(slash - file)) : strdup(".");
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+/* What is replaced takes the hidden name, and is removed. */
+static int give_name(result *r) {
+    unsigned how = r->lock >= 0 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+    if (renameat2(AT_FDCWD, r->temporary, AT_FDCWD, r->file, how) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    /* A file system that knows neither: files replace each other, folders give way. */
+    struct stat st;
+    if (r->lock < 0 && lstat(r->file, &st) == 0)
+        return EEXIST;
+    if (r->lock >= 0 && r->kind != RESULT_ARCHIVE)
+        remove_tree(r->file);
+    return rename(r->temporary, r->file) == 0 ? 0 : errno;
+}
+
+static int finish(result *r) {
+    daf_error err;
+    daf *d = r->d;
+    r->d = NULL;
+    if (daf_close(d, &err) != 0)
+        return command_fail(r->self, &err);
+    if (!r->temporary)
+        return 0;
+    int rc = give_name(r);
+    if (rc)
+        return cli_fail(r->self, "%s: cannot get its name: %s%s", r->file, strerror(rc),
+                        rc == EEXIST ? "; --overwrite replaces it" : "");
+    sync_folder(r->file);
+    return 0;
+}
+
+int result_end(result *r, int code) {
+    if (code == 0 && cli_stopped)
+        code = cli_stopped_code(r->self);
+    if (code == 0)
+        code = finish(r);
+    drop(r);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* A repository that a command makes: written under a hidden name beside, and given its own at the end, so that an
+ * interrupted or failed command leaves nothing that looks whole. A group of an archive that is there is appended to that
+ * archive instead; it gets its daf.json last, without which it is no repository. */
+#ifndef DAF_CLI_RESULT_H
+#define DAF_CLI_RESULT_H
+
+#include "command.h"
+
+typedef enum result_kind { RESULT_DIRECTORY, RESULT_ARCHIVE, RESULT_GROUP, RESULT_ZARR } result_kind;
+
+/* The kind that a path says. */
+result_kind result_kind_of(const char *path);
+
+typedef struct result {
+    const cli_command *self;
+    result_kind kind;
+    bool overwrite;
+    char *file;      /* the file or folder that gets its name in the end */
+    char *temporary; /* its hidden name; NULL: a group is appended to `file` */
+    char *path;      /* what to open: `temporary`, with the group */
+    int lock;        /* on what is replaced; -1: none */
+    daf *d;          /* open, in a batch; not of RESULT_ZARR */
+} result;
+
+/* Prepares a result at `path`, and opens it. SIGINT, SIGTERM and SIGHUP set cli_stopped from here on. Returns 0, or an
+ * exit code after saying why: something is there and `overwrite` is false, is no repository, or is being written. */
+int result_begin(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool);
+
+/* Closes the repository and gives it its name. `code`: how writing it went. Drops it instead when that is not 0, or the
+ * command was stopped. Returns `code`, or another exit code after saying why. */
+int result_end(result *r, int code);
+
+#endif

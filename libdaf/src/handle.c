@@ -178,7 +178,7 @@ static int open_zarr(daf *d, int dirfd, const char *path, const daf__archive_pat
     const daf_io *io = options->io ? options->io : &daf__system_io;
     daf__archive_settings archive = {.io = io, .max_bytes = d->settings.zip_max_bytes, .other_form = true};
     daf__dir_settings directory = {.io = io};
-    daf__open_mode reading = {.writable = false};
+    daf__open_mode reading = {.untouched = mode.untouched};
     daf__store *tree;
     int rc = where->archive ? daf__archive_store_open(&tree, dirfd, path, where, reading, &archive, err)
                             : daf__dir_store_open(&tree, dirfd, path, reading, &directory, err);

@@ -33,8 +33,8 @@ int daf__edit_put(daf__edit *e, const char *key, daf__out *out, int rc, daf_erro
 /* Adds a step that puts a small file in place. */
 int daf__edit_put_bytes(daf__edit *e, const char *key, const void *data, size_t bytes, daf_error *err);
 
-/* Adds steps that remove the property's files (all suffixes of its kind, the descriptor first, but for the two that
- * are in the NULL-terminated list `spare`; NULL: none), and takes it out of the index. */
+/* Adds steps that remove the property's files (all suffixes of its kind, the descriptor first, but for those in
+ * the NULL-terminated list `spare`; NULL: none), and takes it out of the index. */
 int daf__edit_remove(daf__edit *e, const daf__property *p, const char *const *spare, daf_error *err);
 
 /* Whether the store can remove the property. Returns 0; DAF_ERR_UNSUPPORTED. */

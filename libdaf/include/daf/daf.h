@@ -3,12 +3,15 @@
  * A repository holds named properties: scalars; axes (named lists of unique entries); vectors (one value for
  * each entry of an axis); matrices (one value for each pair of entries of a rows axis and a columns axis,
  * column-major: element (i, j) at i + j * rows). On disk it is a directory of JSON descriptors and payload
- * files. A dense property has one payload; a sparse one has one for its values, one for their indices and, a
- * matrix, one for its columns. Each payload is either flat (bare little-endian values, read by mapping) or
- * packed (compressed chunks in one file that is a ZIP archive and a Zarr v3 shard at once).
+ * files, or the same files in a ZIP archive; docs/daf-format.md explains them. A dense property has one
+ * payload; a sparse one has one for its values, one for their indices and, a matrix, one for its columns. Each
+ * payload is either flat (bare little-endian values, read by mapping) or packed (compressed chunks in one file
+ * that is a ZIP archive and a Zarr v3 shard at once).
  *
  * Errors     Functions that return int return 0 or a negative DAF_ERR_ code; the optional last argument gets
  *            the details. Out parameters are untouched on failure. Damaged files are errors, never crashes.
+ *            "Returns" lists what is to be expected; besides, any of them may return DAF_ERR_ARG (a name, path or
+ *            array is NULL), DAF_ERR_NAME (a name that can be no part of a path), DAF_ERR_IO and DAF_ERR_NOMEM.
  * Strings    UTF-8, NUL-terminated unless a length is given.
  * Threads    A handle belongs to one thread at a time. Different handles, also on the same repository, are
  *            independent: one writer and any number of readers, in any threads and processes. Arrays are
@@ -19,8 +22,8 @@
  *            write (until then a property that was being replaced may be missing). In a directory the hidden
  *            file .daf.journal tells how; other programs may ignore it.
  * Readers    beside a writer get old or new values of a property, never a mix. Between the two they may find no
- *            such property only when one is overwritten by another type or shape of the same form (flat by
- *            flat, packed by packed).
+ *            such property only when its descriptor changes and a file keeps its name: a flat one of another type, a
+ *            packed one of other chunks or another codec; and when a sparse one replaces a sparse one.
  */
 #ifndef DAF_DAF_H
 #define DAF_DAF_H
@@ -114,7 +117,7 @@ DAF_API size_t daf_type_bytes(daf_type type);
 /* The name as written on disk ("UInt32"); NULL for values that are no type. Static. */
 DAF_API const char *daf_type_name(daf_type type);
 
-/* Finds a type by its name, in any case; "int" is Int64. Returns 0, or DAF_ERR_TYPE. */
+/* Finds a type by its name, in any case; "int" is Int64. Returns 0, or DAF_ERR_TYPE. Any thread. */
 DAF_API DAF_MUST_USE int daf_type_parse(daf_type *ret, const char *name);
 
 /* How the chunks of packed data are compressed. Levels: zstd 1 to 22, the others 1 to 9. The blosc codecs shuffle the
@@ -131,7 +134,7 @@ typedef enum daf_codec {
 /* The name as written on disk ("zstd"); NULL for values that are no codec and for DAF_CODEC_DEFAULT. */
 DAF_API const char *daf_codec_name(daf_codec codec);
 
-/* Finds a codec by its name. Returns 0, or DAF_ERR_UNSUPPORTED. */
+/* Finds a codec by its name, as it is written on disk. Returns 0, or DAF_ERR_UNSUPPORTED. Any thread. */
 DAF_API DAF_MUST_USE int daf_codec_parse(daf_codec *ret, const char *name);
 
 /* --------------------------------------------------------------------------------------------- opening */
@@ -227,8 +230,11 @@ DAF_API void daf_options_init(daf_options *options);
  *  Writes   a missing or unreadable metadata.json is rebuilt, also in mode "r" (there a failure is ignored);
  *           writable modes also rebuild one that does not list what is there, undo the change that a killed
  *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
- *  Returns  0; DAF_ERR_ARG unknown mode; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
- *           DAF_ERR_UNSUPPORTED encrypted archives and those of several disks; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Returns  0; DAF_ERR_ARG an unknown mode, a path that looks like an archive's but is none, an option or
+ *           environment variable out of range; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
+ *           DAF_ERR_NAME a part of the group; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED daf.json is no JSON object, or the
+ *           archive is none; DAF_ERR_UNSUPPORTED encrypted archives and those of several disks, writing to a Zarr tree
+ *           or a URL; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Free     daf_close, daf_free
  *  Source   specification sections 2.1, 5, 6, 11 to 13
  *
@@ -270,11 +276,11 @@ DAF_API DAF_MUST_USE int daf_openat(daf **ret, int dirfd, const char *path, cons
 DAF_API DAF_MUST_USE int daf_open_memory(daf **ret, const daf_options *options, daf_error *err);
 
 /* Ends the handle: commits an open batch and reports what could not be written. The handle is gone also when
- * this fails. NULL is fine. */
+ * this fails. NULL is fine. Returns as daf_batch_commit. */
 DAF_API DAF_MUST_USE int daf_close(daf *d, daf_error *err);
 
-/* Ends the handle without finishing an open batch (its properties are there; the index is put right by the
- * next writable open). Never fails; NULL is fine. */
+/* Ends the handle without finishing an open batch (in a directory its properties are there, and the index is put
+ * right by the next writable open; in an archive what is staged is dropped). Never fails; NULL is fine. */
 DAF_API void daf_free(daf *d);
 
 /* The repository's name: options.name, else the String scalar "name", else the path as given to the open.
@@ -287,9 +293,11 @@ DAF_API void daf_format_version(const daf *d, int *major, int *minor);
 /* --------------------------------------------------------------------------------------------- batches */
 
 /* Between begin and commit, writes put their payloads and descriptors in place as usual, but metadata.json is
- * written once, at the commit, with the very bytes that single writes would have left. Batches do not nest.
+ * written once, at the commit, with the very bytes that single writes would have left. An archive is appended to at
+ * the commit. Batches do not nest.
  *  Returns  0; DAF_ERR_ARG a batch is open already, or none is; DAF_ERR_READ_ONLY; DAF_ERR_IO (after a failed
- *           commit the batch is still open: commit again, or close)
+ *           commit the batch is still open: commit again, or close); DAF_ERR_LIMIT an archive would grow past its
+ *           bound
  */
 DAF_API DAF_MUST_USE int daf_batch_begin(daf *d, daf_error *err);
 DAF_API DAF_MUST_USE int daf_batch_commit(daf *d, daf_error *err);
@@ -346,8 +354,8 @@ typedef struct daf_set_options {
     uint32_t target_chunk_kb; /* 0: as opened */
     daf_form form;
     /* Of the indices of a sparse property. DAF_BOOL, the default: the smallest of UInt16, UInt32 and UInt64 that
-     * holds every axis length and the number of stored values + 1; else this integer type, which must hold
-     * them. */
+     * holds the axis length, of a matrix both and the number of stored values + 1; else this integer type, which
+     * must hold them. */
     daf_type index_type;
     bool both_layouts; /* of a matrix on two axes: its transpose is stored too (see daf_relayout_matrix) */
 } daf_set_options;
@@ -358,8 +366,9 @@ DAF_API void daf_set_options_init(daf_set_options *options);
 /* Sets a scalar.
  *  name     see "Names" below
  *  options  only `overwrite` applies; NULL: the defaults
- *  Returns  0; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE out of the type's range, no UTF-8, not finite;
- *           DAF_ERR_READ_ONLY; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Returns  0; DAF_ERR_ARG no type; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE out of the type's range, no UTF-8,
+ *           not finite; DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED it is there, and in an archive; DAF_ERR_IO;
+ *           DAF_ERR_NOMEM
  *  Source   specification section 2.3
  *
  * Names (section 1) are refused, on every call that writes and before anything is made, when they are empty,
@@ -372,10 +381,11 @@ DAF_API DAF_MUST_USE int daf_set_scalar(daf *d, const char *name, const daf_scal
 
 /* Gets a scalar; release it with daf_scalar_clear.
  *  Returns  0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Source   specification section 2.3
  */
 DAF_API DAF_MUST_USE int daf_get_scalar(daf *d, daf_scalar *ret, const char *name, daf_error *err);
 
-/* Deletes a scalar. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_IO. */
+/* Deletes a scalar. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED an archive; DAF_ERR_IO. */
 DAF_API DAF_MUST_USE int daf_delete_scalar(daf *d, const char *name, daf_error *err);
 
 /* ---------------------------------------------------------------------------------------------- arrays */
@@ -389,7 +399,7 @@ typedef struct daf_array daf_array;
 /* NULL is fine. */
 DAF_API void daf_array_free(daf_array *a);
 
-/* The type of the elements. */
+/* The type of the elements. This and what follows may be called from any thread. */
 DAF_API daf_type daf_array_type(const daf_array *a);
 
 /* Elements: those of the axis, or rows times columns. */
@@ -412,7 +422,7 @@ DAF_API size_t daf_array_string_bytes(const daf_array *a, uint64_t i);
 /* Whether the values are a view of the file (or of a memory repository's bytes). */
 DAF_API bool daf_array_is_mapped(const daf_array *a);
 
-/* A part of a vector (columns from 0, one of them) or of a matrix. */
+/* A part of a vector (columns from 0, one of them) or of a matrix; all from 0. It may be empty. */
 typedef struct daf_range {
     uint64_t first_row, n_rows;
     uint64_t first_column, n_columns;
@@ -433,20 +443,20 @@ DAF_API DAF_MUST_USE int daf_add_axis(daf *d, const char *axis, const char *cons
                                       daf_error *err);
 
 /* Adds an axis of n decimal integers: first, first + step, ... (the lower edges of bins, say). step is not 0
- * unless n < 2. Returns as daf_add_axis; DAF_ERR_VALUE also when an entry exceeds 64 bits. */
+ * unless n < 2 (DAF_ERR_ARG). Returns as daf_add_axis; DAF_ERR_VALUE also when an entry exceeds 64 bits;
+ * DAF_ERR_LIMIT. */
 DAF_API DAF_MUST_USE int daf_add_axis_integers(daf *d, const char *axis, int64_t first, int64_t step,
                                                uint64_t n, daf_error *err);
 
 /* The number of entries. Returns 0; DAF_ERR_MISSING; DAF_ERR_IO; DAF_ERR_NOMEM. */
 DAF_API DAF_MUST_USE int daf_axis_length(daf *d, uint64_t *ret, const char *axis, daf_error *err);
 
-/* The entries, as an array of type String. Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT not UTF-8, or entries
- * that are not unique; DAF_ERR_IO; DAF_ERR_NOMEM. */
+/* The entries, as an array of type String. Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT not UTF-8, a NUL, or
+ * entries that are not unique; DAF_ERR_IO; DAF_ERR_NOMEM. Free: daf_array_free. Source: specification section 3. */
 DAF_API DAF_MUST_USE int daf_get_axis(daf *d, daf_array **ret, const char *axis, daf_error *err);
 
 /* Deletes an axis with all its vectors and matrices. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY;
- * DAF_ERR_IO.
- */
+ * DAF_ERR_UNSUPPORTED an archive; DAF_ERR_IO. Source: specification section 6. */
 DAF_API DAF_MUST_USE int daf_delete_axis(daf *d, const char *axis, daf_error *err);
 
 /* Puts the entries of an axis, and with them all vectors and matrices on it, in another order: new entry i is old
@@ -471,9 +481,10 @@ DAF_API DAF_MUST_USE int daf_reorder_axis(daf *d, const char *axis, const uint64
  *  values   [n] in host byte order; Bool: uint8_t, non-zero is true; String: const char *const *. Borrowed.
  *  n        elements, not bytes; must equal the axis length
  *  options  NULL: the defaults
- *  Returns  0; DAF_ERR_ARG wrong n; DAF_ERR_MISSING no such axis; DAF_ERR_EXISTS; DAF_ERR_NAME;
- *           DAF_ERR_VALUE a text with LF or no UTF-8; DAF_ERR_UNSUPPORTED the codec;
- *           DAF_ERR_READ_ONLY; DAF_ERR_LIMIT; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Returns  0; DAF_ERR_ARG a wrong n, or a type, codec, level or chunk size that there is not; DAF_ERR_MISSING no
+ *           such axis; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE a text with LF or no UTF-8;
+ *           DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED overwriting in an archive; DAF_ERR_LIMIT; DAF_ERR_IO;
+ *           DAF_ERR_NOMEM
  *  Source   specification sections 2.4, 3, 8, 9
  */
 DAF_API DAF_MUST_USE int daf_set_vector(daf *d, const char *axis, const char *name, daf_type type,
@@ -490,9 +501,10 @@ DAF_API DAF_MUST_USE int daf_set_matrix(daf *d, const char *rows, const char *co
 
 /* Gets a vector or matrix: dense flat numeric values as a view of the file, everything else decoded once, a sparse
  * property with zeros (false, "") filled in.
+ *  Free     daf_array_free
  *  Returns  0; DAF_ERR_MISSING the axis, the property or its payload; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED;
- *           DAF_ERR_UNSUPPORTED a codec this version cannot decode (info still works);
- *           DAF_ERR_LIMIT; DAF_ERR_IO; DAF_ERR_NOMEM
+ *           DAF_ERR_UNSUPPORTED a codec (info still works) or packed format that is not known;
+ *           DAF_ERR_LIMIT; DAF_ERR_IO, also when it is replaced faster than it can be read; DAF_ERR_NOMEM
  *  Source   specification sections 2.4, 3, 4, 9, 10
  */
 DAF_API DAF_MUST_USE int daf_get_vector(daf *d, daf_array **ret, const char *axis, const char *name,
@@ -500,8 +512,10 @@ DAF_API DAF_MUST_USE int daf_get_vector(daf *d, daf_array **ret, const char *axi
 DAF_API DAF_MUST_USE int daf_get_matrix(daf *d, daf_array **ret, const char *rows, const char *columns,
                                         const char *name, daf_error *err);
 
-/* Gets a part of a vector or matrix, always as a copy. Of flat values only the part is read, of packed ones only
- * the chunks that hold some of it.
+/* Gets a part of a vector or matrix, always as a copy. Of flat numbers only the part is read, of packed data only
+ * the chunks that hold some of it; of flat texts and of sparse properties all is read first.
+ *  first, n  rows, from 0
+ *  Free     daf_array_free
  *  Returns  as daf_get_vector; DAF_ERR_ARG a range that is not inside
  */
 DAF_API DAF_MUST_USE int daf_get_vector_range(daf *d, daf_array **ret, const char *axis, const char *name,
@@ -530,7 +544,8 @@ DAF_API daf_type daf_reader_type(const daf_reader *r);
 DAF_API uint64_t daf_reader_rows(const daf_reader *r);
 DAF_API uint64_t daf_reader_columns(const daf_reader *r);
 
-/* Gets a part, as a copy; of packed data only the chunks that hold some of it are read and decoded.
+/* Gets a part, as a copy; of packed data only the chunks that hold some of it are read and decoded. Free it with
+ * daf_array_free.
  *  Returns  0; DAF_ERR_ARG a range that is not inside; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED; DAF_ERR_LIMIT; DAF_ERR_IO;
  *           DAF_ERR_NOMEM. After a failure other ranges may still be read.
  *  Source   specification sections 8 to 10
@@ -584,8 +599,10 @@ typedef struct daf_repacked {
  * say: `packing`, `codec`, `level` and `target_chunk_kb` (the others mean nothing; NULL: as opened). The old files are
  * replaced as by an overwrite: whole, or not at all. The other layout of a matrix is left alone. A dense property is
  * streamed, so that some columns are held at most.
- *  ret      may be NULL
- *  Returns  as daf_get_vector and daf_set_vector
+ *  ret      may be NULL; else, when only the look at the new sizes fails, that is returned, and the property is
+ *           repacked all the same
+ *  Returns  as daf_get_vector and daf_set_vector; DAF_ERR_UNSUPPORTED an archive
+ *  Source   specification sections 6, 8
  */
 DAF_API DAF_MUST_USE int daf_repack_vector(daf *d, daf_repacked *ret, const char *axis, const char *name,
                                            const daf_set_options *options, daf_error *err);
@@ -603,8 +620,8 @@ DAF_API DAF_MUST_USE int daf_repack_matrix(daf *d, daf_repacked *ret, const char
 DAF_API DAF_MUST_USE int daf_relayout_matrix(daf *d, const char *rows, const char *columns, const char *name,
                                              const daf_set_options *options, daf_error *err);
 
-/* Deletes a vector, or both layouts of a matrix. Returns 0; DAF_ERR_MISSING; DAF_ERR_READ_ONLY; DAF_ERR_IO.
- */
+/* Deletes a vector, or the layouts of a matrix that are there. Returns 0; DAF_ERR_MISSING there is none;
+ * DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED an archive; DAF_ERR_IO. Source: specification section 6. */
 DAF_API DAF_MUST_USE int daf_delete_vector(daf *d, const char *axis, const char *name, daf_error *err);
 DAF_API DAF_MUST_USE int daf_delete_matrix(daf *d, const char *rows, const char *columns, const char *name,
                                            daf_error *err);
@@ -635,8 +652,8 @@ typedef struct daf_sparse daf_sparse;
 /* NULL is fine. */
 DAF_API void daf_sparse_free(daf_sparse *s);
 
-/* The arrays; they live as long as the handle. Not NULL where [0] elements are to be had, but for `values` of Bool
- * and `colptr` of a vector. */
+/* The arrays; they live as long as `s`. Not NULL where [0] elements are to be had, but for `values` of Bool and
+ * `colptr` of a vector. */
 DAF_API const daf_csc *daf_sparse_csc(const daf_sparse *s);
 
 /* The row, from 0, of stored value k < nnz. */
@@ -648,11 +665,11 @@ DAF_API uint64_t daf_sparse_start(const daf_sparse *s, uint64_t column);
 /* Whether the indices (and so, where any values are stored, most of the memory) are a view of a file. */
 DAF_API bool daf_sparse_is_mapped(const daf_sparse *s);
 
-/* Copies a part of it to a new one, which keeps the index type. Returns as daf_array_slice. */
+/* Copies a part of it to a new one, which keeps the index type. Returns as daf_array_slice. Free: daf_sparse_free. */
 DAF_API DAF_MUST_USE int daf_sparse_slice(daf_sparse **ret, const daf_sparse *s, const daf_range *range,
                                           daf_error *err);
 
-/* Fills in the zeros. Returns 0; DAF_ERR_LIMIT; DAF_ERR_NOMEM. */
+/* Fills in the zeros. Returns 0; DAF_ERR_LIMIT; DAF_ERR_NOMEM. Free: daf_array_free. */
 DAF_API DAF_MUST_USE int daf_sparse_to_dense(daf_array **ret, const daf_sparse *s, daf_error *err);
 
 /* Sets a sparse vector or matrix (or, with DAF_FORM_DENSE, a dense one from sparse values).
@@ -660,7 +677,7 @@ DAF_API DAF_MUST_USE int daf_sparse_to_dense(daf_array **ret, const daf_sparse *
  *  options  NULL: the defaults. `packing` is decided for each part by its own length; the values of a String
  *           property stay flat.
  *  Stores   values of type Bool only when some are false. In a directory of format 1.0 the version is raised to
- *           1.1 first; in an archive of format 1.0 the form of 1.0 is written.
+ *           1.1 first; in an archive of format 1.0 the form of 1.0 is written, flat, and Bool dense.
  *  Returns  as daf_set_vector; DAF_ERR_ARG sizes that contradict the axes; DAF_ERR_VALUE colptr or indices against
  *           the rules, or an index type that cannot hold them
  *  Source   specification sections 2.1, 2.4, 4, 8
@@ -672,6 +689,7 @@ DAF_API DAF_MUST_USE int daf_set_sparse_matrix(daf *d, const char *rows, const c
                                                const daf_set_options *options, daf_error *err);
 
 /* Gets a vector or matrix as sparse; a dense one is converted.
+ *  Free     daf_sparse_free
  *  Returns  as daf_get_vector. Every rule of daf_csc is checked: DAF_ERR_CORRUPT, with the file and the place.
  *  Source   specification sections 2.4, 4
  */
@@ -682,7 +700,8 @@ DAF_API DAF_MUST_USE int daf_get_sparse_matrix(daf *d, daf_sparse **ret, const c
 
 /* -------------------------------------------------------------------------------------- what is there */
 
-/* Whether a property exists: *ret. Returns 0; DAF_ERR_NAME; DAF_ERR_IO. */
+/* Whether a property exists: *ret. Only its descriptor (or entries) is looked for. Returns 0; DAF_ERR_NAME;
+ * DAF_ERR_IO. */
 DAF_API DAF_MUST_USE int daf_has_scalar(daf *d, bool *ret, const char *name, daf_error *err);
 DAF_API DAF_MUST_USE int daf_has_axis(daf *d, bool *ret, const char *axis, daf_error *err);
 DAF_API DAF_MUST_USE int daf_has_vector(daf *d, bool *ret, const char *axis, const char *name,
@@ -709,16 +728,16 @@ DAF_API DAF_MUST_USE int daf_list_matrices(daf *d, daf_names *ret, const char *r
 
 /* One payload of a vector or matrix. */
 typedef struct daf_part_info {
-    char name[8];
+    char name[8]; /* "data", "colptr", "nzind", "rowval", "nzval" */
     daf_type type;
     uint64_t n; /* elements */
     bool packed;
-    bool indexed;
+    bool indexed; /* these up to n_chunks as in daf_info */
     char compression[32];
     int level;
     uint64_t chunk_rows, chunk_columns, n_chunks;
-    uint64_t raw_bytes; /* uncompressed; of String: 0 */
-    uint64_t disk_bytes;
+    uint64_t raw_bytes;  /* uncompressed; of String: 0 */
+    uint64_t disk_bytes; /* of its file */
 } daf_part_info;
 
 /* What a vector or matrix is and how it lies on disk. */
@@ -730,8 +749,8 @@ typedef struct daf_info {
     bool packed;          /* sparse: some part is, and the fields up to n_chunks are 0; see `parts` */
     bool indexed;         /* packed with the leading index of a Zarr shard ("indexed+zipped") */
     char compression[32]; /* the codec's name as written, "" when flat */
-    int level;
-    uint64_t chunk_rows, chunk_columns;
+    int level;            /* as written; 0 when flat */
+    uint64_t chunk_rows, chunk_columns; /* elements of a chunk */
     uint64_t n_chunks;
     uint64_t raw_bytes;  /* uncompressed, of all parts; without those of String */
     uint64_t disk_bytes; /* of all its files: descriptor and payloads */
@@ -744,7 +763,8 @@ typedef struct daf_info {
 } daf_info;
 
 /* Fills *ret from the descriptor and the sizes of the files; reads no values.
- * Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_IO; DAF_ERR_NOMEM. */
+ * Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_UNSUPPORTED a packed format that is not known; DAF_ERR_LIMIT;
+ * DAF_ERR_IO; DAF_ERR_NOMEM. Source: specification section 2.4. */
 DAF_API DAF_MUST_USE int daf_vector_info(daf *d, daf_info *ret, const char *axis, const char *name,
                                          daf_error *err);
 DAF_API DAF_MUST_USE int daf_matrix_info(daf *d, daf_info *ret, const char *rows, const char *columns,
@@ -831,6 +851,7 @@ typedef struct daf_copy_options {
     void *context;
 } daf_copy_options;
 
+/* Fills in the defaults. */
 DAF_API void daf_copy_options_init(daf_copy_options *options);
 
 /* Copies axes, scalars, vectors and matrices of one repository into another, of whatever kinds both are. Payloads stay as
@@ -962,6 +983,7 @@ typedef struct daf_verify_options {
     void *context;
 } daf_verify_options;
 
+/* Fills in the defaults. */
 DAF_API void daf_verify_options_init(daf_verify_options *options);
 
 typedef struct daf_verify_summary {

@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "export.h"
 #include "export_names.h"
-#include "zip_writer.h"
+#include "cli/zip_writer.h"
 
 typedef struct npz_job {
     export_job *job;

@@ -62,6 +62,7 @@ typedef enum value_format {
     FORMAT_RAW,
     FORMAT_NPY,
     FORMAT_JSON,
+    FORMAT_NPZ,
     N_FORMATS
 } value_format;
 

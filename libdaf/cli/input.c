@@ -27,6 +27,11 @@ void input_free(input *in) {
     free(in->numbers);
     free(in->texts);
     free(in->pool);
+    free(in->row_names);
+    free(in->column_names);
+    free((void *)(uintptr_t)in->csc.colptr);
+    free((void *)(uintptr_t)in->csc.indices);
+    free((void *)(uintptr_t)in->csc.values);
 }
 
 /* ---- the file */
@@ -97,8 +102,7 @@ int input_add(input *in, const char *text) {
     return 0;
 }
 
-/* Turns elements given row by row into columns. */
-static int transpose(input *in) {
+int input_transpose(input *in) {
     size_t width = in->type == DAF_STRING ? sizeof *in->texts : daf_type_bytes(in->type);
     const uint8_t *from = in->type == DAF_STRING ? (const void *)in->texts : in->numbers;
     uint8_t *to = malloc((size_t)in->n * width + 1);
@@ -170,7 +174,7 @@ static int parse_table(input *in) {
             return input_fail(in, "row %" PRIu64 " has %" PRIu64 " values, the first has %" PRIu64,
                               in->rows + 1, in->n - before, in->columns);
     }
-    return transpose(in);
+    return input_transpose(in);
 }
 
 /* Everything below takes texts as NUL-terminated. */
@@ -220,7 +224,7 @@ static int parse_raw(input *in) {
     return copy_numbers(in, in->content, in->rows, false);
 }
 
-static int npy_type(const cli_npy_array *a, daf_type *ret) {
+int input_npy_type(const cli_npy_array *a, daf_type *ret) {
     for (int t = 0; t < DAF_STRING; t++) {
         if (type_letter((daf_type)t) == a->kind && daf_type_bytes((daf_type)t) == a->item_bytes) {
             *ret = (daf_type)t;
@@ -233,7 +237,7 @@ static int npy_type(const cli_npy_array *a, daf_type *ret) {
 static int parse_npy(input *in) {
     cli_npy_array a;
     daf_type type;
-    if (cli_npy_parse(&a, (const uint8_t *)in->content, in->bytes) != 0 || npy_type(&a, &type) != 0)
+    if (cli_npy_parse(&a, (const uint8_t *)in->content, in->bytes) != 0 || input_npy_type(&a, &type) != 0)
         return input_fail(in, "no NumPy array of numbers with at most two dimensions");
     if (in->typed && type != in->type)
         return input_fail(in, "holds %s, not %s", daf_type_name(type), daf_type_name(in->type));
@@ -248,7 +252,7 @@ static int parse_npy(input *in) {
         return input_fail(in, "its shape does not fit its %" PRIu64 " bytes of data", here);
     if (copy_numbers(in, in->content + a.data_offset, n, a.big_endian) != 0)
         return -1;
-    return a.rank == 2 && !a.fortran ? transpose(in) : 0;
+    return a.rank == 2 && !a.fortran ? input_transpose(in) : 0;
 }
 
 int input_read(input *in) {
@@ -262,10 +266,15 @@ int input_read(input *in) {
     case FORMAT_NPY:
         rc = parse_npy(in);
         break;
+    case FORMAT_CSV:
+        rc = refuse_nul(in) != 0 ? -1 : input_parse_csv(in);
+        break;
+    case FORMAT_NPZ:
+        return input_parse_npz(in);
     case FORMAT_JSON:
         rc = input_parse_json(in);
         if (rc == 0 && in->rank == 2)
-            rc = transpose(in);
+            rc = input_transpose(in);
         break;
     default:
         rc = parse_text(in);

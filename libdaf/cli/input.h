@@ -1,7 +1,8 @@
-/* The values that daf set reads: from a file or standard input, in any of the formats that daf get writes but csv. */
+/* The values that daf set reads: from a file or standard input, in any of the formats that daf get writes. */
 #ifndef DAF_CLI_INPUT_H
 #define DAF_CLI_INPUT_H
 
+#include "cli/npy.h"
 #include "command.h"
 
 /* What is read, and how it is laid out. */
@@ -22,6 +23,12 @@ typedef struct input {
     char *pool;             /* what some of the texts point into */
     size_t capacity;        /* elements that numbers or texts have room for */
     uint64_t n;             /* elements so far */
+    /* csv: the entries of the axes, as the input has them; [rows], [columns] (of a list: NULL). */
+    const char **row_names, **column_names;
+    const char *names[2]; /* csv: of the first column, and of a list's values */
+    /* npz: in place of numbers. */
+    bool is_sparse;
+    daf_csc csc;
 } input;
 
 /* Reads and parses. Returns 0, or -1 after a message on standard error. */
@@ -34,8 +41,20 @@ int input_fail(const input *in, const char *format, ...) __attribute__((format(p
 /* Appends an element in the order of the input; text is NUL-terminated. Returns 0, or -1 after a message. */
 int input_add(input *in, const char *text);
 
-/* The JSON form. */
+/* The forms that have a file of their own. */
 int input_parse_json(input *in);
+int input_parse_csv(input *in);
+int input_parse_npz(input *in);
+
+/* Turns the elements, which were given row by row, into columns. */
+int input_transpose(input *in);
+
+/* The type of an array's elements. Returns 0, or -1. */
+int input_npy_type(const cli_npy_array *a, daf_type *ret);
+
+/* Brings the values of a CSV, whose entries may come in any order, into the order of the axes. Returns 0, or an exit code
+ * after saying why. */
+int input_order(input *in, daf *d, const target *t);
 
 /* Parses a number of a numeric type to its own bytes in host order. Returns 0, or -1. */
 int parse_number(void *to, daf_type type, const char *text);

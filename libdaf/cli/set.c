@@ -8,6 +8,9 @@
 
 enum {
     OPTION_TYPE = 256,
+    OPTION_FORM,
+    OPTION_INDEX_TYPE,
+    OPTION_BOTH_LAYOUTS,
     OPTION_FORMAT,
     OPTION_VALUE,
     OPTION_CREATE,
@@ -23,6 +26,9 @@ static const struct option options[] = {{"type", required_argument, NULL, OPTION
                                         {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
                                         {"packed", no_argument, NULL, OPTION_PACKED},
                                         {"flat", no_argument, NULL, OPTION_FLAT},
+                                        {"form", required_argument, NULL, OPTION_FORM},
+                                        {"index-type", required_argument, NULL, OPTION_INDEX_TYPE},
+                                        {"both-layouts", no_argument, NULL, OPTION_BOTH_LAYOUTS},
                                         PACKING_OPTIONS,
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
@@ -38,6 +44,19 @@ typedef struct request {
 
 /* ---- arguments */
 
+static bool take_form(request *r, const char *name) {
+    static const char *const names[] = {"as-given", "dense", "sparse", "smaller"};
+    static const daf_form forms[] = {DAF_FORM_AS_GIVEN, DAF_FORM_DENSE, DAF_FORM_SPARSE, DAF_FORM_SMALLER};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (strcmp(names[i], name) == 0) {
+            r->how.form = forms[i];
+            return true;
+        }
+    }
+    cli_fail(&command_set, "no form \"%s\"", name);
+    return false;
+}
+
 static bool take(void *context, int option, const char *argument) {
     request *r = context;
     switch (option) {
@@ -48,7 +67,7 @@ static bool take(void *context, int option, const char *argument) {
         cli_fail(&command_set, "no type \"%s\"", argument);
         return false;
     case OPTION_FORMAT:
-        if (format_parse(&r->in.form, argument) == 0 && r->in.form != FORMAT_CSV)
+        if (format_parse(&r->in.form, argument) == 0)
             return true;
         cli_fail(&command_set, "no input format \"%s\"", argument);
         return false;
@@ -60,6 +79,16 @@ static bool take(void *context, int option, const char *argument) {
         return true;
     case OPTION_OVERWRITE:
         r->how.overwrite = true;
+        return true;
+    case OPTION_FORM:
+        return take_form(r, argument);
+    case OPTION_INDEX_TYPE:
+        if (daf_type_parse(&r->how.index_type, argument) == 0 && r->how.index_type != DAF_BOOL)
+            return true;
+        cli_fail(&command_set, "no index type \"%s\"", argument);
+        return false;
+    case OPTION_BOTH_LAYOUTS:
+        r->how.both_layouts = true;
         return true;
     case OPTION_PACKED:
         r->how.packing = DAF_PACK_LARGE;
@@ -78,8 +107,12 @@ static int check_request(request *r, int left) {
         return cli_misused(&command_set, "more arguments than a path, a property and a file");
     if (r->value && (r->target.kind != TARGET_SCALAR || left == 1))
         return cli_misused(&command_set, "--value goes with a scalar and without a file");
-    if (is_list && !r->in.typed && r->in.form != FORMAT_NPY)
+    if (is_list && !r->in.typed && r->in.form != FORMAT_NPY && r->in.form != FORMAT_NPZ)
         return cli_misused(&command_set, "--type is needed");
+    if (!is_list && r->in.form == FORMAT_NPZ)
+        return cli_misused(&command_set, "npz is for a vector or a matrix");
+    if (r->target.kind == TARGET_SCALAR && r->in.form == FORMAT_CSV)
+        return cli_misused(&command_set, "a scalar has no csv form to be read");
     if (r->target.kind == TARGET_AXIS && (r->in.type != DAF_STRING || r->in.form == FORMAT_NPY))
         return cli_misused(&command_set, "the entries of an axis are Strings");
     if (r->target.kind == TARGET_AXIS && r->how.overwrite)
@@ -174,6 +207,14 @@ static int store(daf *d, const request *r, daf_error *err) {
     const input *in = &r->in;
     const void *values = in->type == DAF_STRING ? (const void *)in->texts : in->numbers;
     daf_scalar scalar;
+    if (in->is_sparse && r->target.kind == TARGET_VECTOR) {
+        daf_csc csc = in->csc;
+        csc.colptr = NULL;
+        return daf_set_sparse_vector(d, r->target.axis, r->target.name, &csc, &r->how, err);
+    }
+    if (in->is_sparse)
+        return daf_set_sparse_matrix(d, r->target.axis, r->target.columns, r->target.name, &in->csc, &r->how,
+                                     err);
     switch (r->target.kind) {
     case TARGET_SCALAR:
         scalar = scalar_of(in);
@@ -196,8 +237,11 @@ static int read_values(request *r) {
     return input_add(&r->in, r->value);
 }
 
-static int store_in(const request *r, daf *d) {
+static int store_in(request *r, daf *d) {
     daf_error err = {0};
+    int code = input_order(&r->in, d, &r->target);
+    if (code)
+        return command_close(&command_set, d, code);
     int rc = check_matrix_shape(d, r, &err);
     if (rc == 0)
         rc = store(d, r, &err);
@@ -230,16 +274,25 @@ const cli_command command_set = {
         "Stores the values of FILE (or of standard input) in the repository.\n\n"
         "  --type TYPE      Bool, Int8 to Int64, UInt8 to UInt64, Float32, Float64, String;\n"
         "                   scalars and axes: String unless given; npy: as the file says\n"
-        "  --format text    one value a line; of a matrix one row a line, numbers separated by tabs\n"
+        "  --format text|csv|raw|npy|json|npz\n"
+        "           text    one value a line; of a matrix one row a line, numbers separated by tabs\n"
         "                   or blanks, texts by tabs (default)\n"
+        "           csv     as get writes it; the entries may come in any order\n"
         "           raw     bare little-endian values, a matrix column by column; texts as lines\n"
         "           npy     a NumPy array of one dimension (matrix: two, scalar: none), either order\n"
         "           json    a value, an array, or an array of rows\n"
+        "           npz     a sparse matrix of SciPy's save_npz (csc or csr); of a vector one column\n"
         "  --value TEXT     the scalar's value itself\n"
         "  --create         make the repository when there is none\n"
         "  --overwrite      replace a property that is there\n"
+        "  --form as-given|dense|sparse|smaller\n"
+        "                   how it is stored (default: as given; npz is sparse, the others dense)\n"
+        "  --index-type TYPE\n"
+        "                   of the indices of a sparse property (default: the smallest)\n"
+        "  --both-layouts   store also the transpose of a matrix\n"
         "  --packed         compress it in chunks, when it is as large as one; --flat: do not\n"
-        "  --codec CODEC    blosc_zstd_bitshuffle (default), blosc_lz4_bitshuffle, zstd or gzip\n"
+        "  --codec blosc_zstd_bitshuffle|blosc_lz4_bitshuffle|zstd|gzip\n"
+        "                   how it is compressed (default blosc_zstd_bitshuffle)\n"
         "  --level N        1 to 9, zstd 1 to 22 (default 5)\n"
         "  --chunk-kb N     size of a chunk before compression in KB (default 8)\n"
         "  --help           this text\n\n"

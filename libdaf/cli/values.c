@@ -27,7 +27,7 @@ int target_parse(target *ret, int argc, char **argv) {
 }
 
 int format_parse(value_format *ret, const char *name) {
-    static const char *const names[N_FORMATS] = {"text", "csv", "raw", "npy", "json"};
+    static const char *const names[N_FORMATS] = {"text", "csv", "raw", "npy", "json", "npz"};
     for (int i = 0; i < N_FORMATS; i++) {
         if (strcmp(names[i], name) == 0) {
             *ret = (value_format)i;

@@ -40,8 +40,8 @@ def built(name):
     return path
 
 
-def sanitized():
+def sanitized(name="photond"):
     """Whether our programs were built with a sanitizer, whose memory is not ours to judge."""
-    with open(built("photond"), "rb") as f:
+    with open(built(name), "rb") as f:
         program = f.read()
     return b"__asan_init" in program or b"__tsan_init" in program

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "zip_writer.h"
+#include "cli/zip_writer.h"
 
 static bool zeros;
 

@@ -1,4 +1,4 @@
-#include "zip_writer.h"
+#include "cli/zip_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * checksums are put in their places afterwards, so the file must allow that.
  *
  * Source: the .ZIP File Format Specification (APPNOTE) by PKWARE. */
-#ifndef D7_CLI_ZIP_WRITER_H
-#define D7_CLI_ZIP_WRITER_H
+#ifndef COMMON_CLI_ZIP_WRITER_H
+#define COMMON_CLI_ZIP_WRITER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -115,6 +115,13 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body) {
 
 /* ---- which to believe ---- */
 
+static int compare_refs(const void *a, const void *b) {
+    const d7__page_ref *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
+}
+
 static uint64_t first_page(const d7__claims *c) {
     uint64_t first = c->n_seen ? c->seen[0].offset : UINT64_MAX;
     for (size_t i = 0; i < c->n_indexes; i++)
@@ -139,6 +146,14 @@ static bool is_seen(const d7__claims *c, uint64_t offset) {
     return s < c->n_seen && c->seen[s].offset == offset;
 }
 
+/* Are most of the pages that it lists there? */
+static bool is_mostly_seen(const d7__claims *c, const d7__claim_index *i) {
+    size_t n = 0;
+    for (size_t p = 0; i->kept && p < i->n; p++)
+        n += is_seen(c, c->listed[i->first + p].offset);
+    return !i->kept || 2 * n > i->n;
+}
+
 /* The page with which an index begins whose place and list are beyond doubt up to there; UINT64_MAX: it cannot be told. `last` is
  * the one before it, NULL: the header. */
 static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, const d7__claim_index *i) {
@@ -150,6 +165,22 @@ static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, con
     return c->seen[last ? last->n_seen : 0].offset;
 }
 
+/* Is a page not listed that follows the one at `begin` in its block? Nothing can have come between them. */
+static bool contradicts(d7__claims *c, const d7__claim_index *i, uint64_t begin) {
+    if (begin == UINT64_MAX || !i->kept)
+        return false;
+    qsort(c->listed + i->first, i->n, sizeof *c->listed, compare_refs);
+    for (size_t s = find_seen(c, begin), first = s; s < c->n_seen && c->seen[s].offset <= i->highest; s++) {
+        const d7__page_ref page = {.offset = c->seen[s].offset, .dataset_id = c->seen[s].dataset_id};
+        if ((s > first && !c->seen[s].joined) || page.offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
+            return false;
+        if (page.offset >= i->lowest &&
+            !bsearch(&page, c->listed + i->first, i->n, sizeof page, compare_refs))
+            return true;
+    }
+    return false;
+}
+
 static void judge_indexes(d7__claims *c) {
     uint64_t first = first_page(c), highest = 0;
     const d7__claim_index *last = NULL;
@@ -157,10 +188,11 @@ static void judge_indexes(d7__claims *c) {
         d7__claim_index *i = &c->indexes[k];
         bool last_right = i->before == UINT64_MAX || i->before == i->highest;
         /* A global index without an epilogue lists all pages again. */
-        bool global = i->lowest == first && i->before == i->highest;
+        bool whole = i->lowest == first && i->before == i->highest, ours = !whole || is_mostly_seen(c, i);
+        bool global = whole && ours;
         uint64_t begin = list_begin(c, last, i);
         bool begins_right = global || begin == UINT64_MAX || i->lowest == begin;
-        i->alien = !begins_right && !is_seen(c, i->lowest);
+        i->alien = !ours || (!begins_right && !is_seen(c, i->lowest)) || contradicts(c, i, begin);
         if (i->offset == c->global_index)
             i->standing = D7__CLAIM_SOUND;
         else if (i->highest >= i->offset || (i->lowest <= highest && !global) || i->alien)
@@ -179,13 +211,6 @@ static void judge_indexes(d7__claims *c) {
 static int compare_spans(const void *a, const void *b) {
     const d7__span *x = a, *y = b;
     return x->from < y->from ? -1 : x->from > y->from;
-}
-
-static int compare_refs(const void *a, const void *b) {
-    const d7__page_ref *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
 }
 
 static int add_span(d7__claims *c, uint64_t from, uint64_t to, bool to_index) {
@@ -294,7 +319,7 @@ static int make_spans(d7__claims *c, size_t n_trusted) {
 static int use_others(d7__claims *c, size_t n_trusted) {
     for (size_t k = 0; k < n_trusted; k++) {
         d7__claim_index *i = &c->indexes[k];
-        if (!i->kept || i->used || !is_free(c, i))
+        if (!i->kept || i->used || i->alien || !is_free(c, i))
             continue;
         i->used = true;
         if (i->standing == D7__CLAIM_MOVED && add_span(c, i->lowest, i->highest + 1, false) != 0)

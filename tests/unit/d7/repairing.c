@@ -230,3 +230,22 @@ void check_result(recording *r, const char *path, const d7_repair_report *report
     }
     d7_reader_free(f);
 }
+
+void check_aligned(const d7_reader *f) {
+    assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_Y));
+    assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_AAT));
+}
+
+/* Repairs what is on the disk now; it must succeed. */
+void repair_and_check(recording *r, d7_repair_report *report) {
+    if (repair(r, false, report) != 0)
+        fail_msg("repair: %s", r->err.text);
+    if (report->outcome == D7_REPAIR_FINE) {
+        assert_false(exists_on(r, out_path));
+        return;
+    }
+    check_result(r, out_path, report);
+    d7_reader *f = open_on(r, out_path);
+    check_aligned(f);
+    d7_reader_free(f);
+}

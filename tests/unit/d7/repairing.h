@@ -50,6 +50,12 @@ d7_reader *open_on(recording *r, const char *path);
  * what the report says is kept? Milliseconds are counted anew here. `report` NULL: without gaps. */
 void check_result(recording *r, const char *path, const d7_repair_report *report);
 
+/* x, y and aat of an open file end together. */
+void check_aligned(const d7_reader *f);
+
+/* Repairs what is on the disk now, which must succeed, and checks the result. */
+void repair_and_check(recording *r, d7_repair_report *report);
+
 /* Items of a column of an open file. */
 uint64_t items_of(const d7_reader *f, uint32_t column);
 

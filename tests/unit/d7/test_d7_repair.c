@@ -6,25 +6,6 @@
 
 enum { SMALL = 3000, TURN = 170 };
 
-static void check_aligned(const d7_reader *f) {
-    assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_Y));
-    assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_AAT));
-}
-
-/* Repairs what is on the disk now; it must succeed. */
-static void repair_and_check(recording *r, d7_repair_report *report) {
-    if (repair(r, false, report) != 0)
-        fail_msg("repair: %s", r->err.text);
-    if (report->outcome == D7_REPAIR_FINE) {
-        assert_false(exists_on(r, out_path));
-        return;
-    }
-    check_result(r, out_path, report);
-    d7_reader *f = open_on(r, out_path);
-    check_aligned(f);
-    d7_reader_free(f);
-}
-
 /* ---- the end ---- */
 
 static void good_file_is_left_alone(void **state) {
@@ -274,67 +255,6 @@ static void zeroed_blocks_of_open_files_lose_what_nobody_can_place(void **state)
         }
         free(bytes);
         recording_free(r);
-    }
-}
-
-/* Whole blocks that stand where they were not written: what is kept is what was recorded, at its place. Returns the photons
- * kept. */
-static uint64_t repair_moved(recording *r, const uint8_t *bytes, size_t n) {
-    d7_repair_report report;
-    put_source(r, bytes, n);
-    repair_and_check(r, &report);
-    uint64_t kept = report.datasets[COLUMN_X].kept;
-    assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
-    d7_repair_report_free(&report);
-    return kept;
-}
-
-typedef struct blocks {
-    recording *r;
-    uint8_t *bytes; /* room for one more than the file has */
-    size_t n;       /* whole ones that are not the last */
-} blocks;
-
-static void copy_block(blocks *b, size_t to, size_t from) {
-    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, D7_BLOCK_BYTES);
-}
-
-static void fresh(blocks *b) {
-    memcpy(b->bytes, b->r->bytes, b->r->n_bytes);
-}
-
-static uint64_t shift(blocks *b, size_t to, size_t from) {
-    size_t n = b->r->n_bytes - from * D7_BLOCK_BYTES;
-    fresh(b);
-    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, n);
-    return repair_moved(b->r, b->bytes, to * D7_BLOCK_BYTES + n);
-}
-
-/* Every block over every other one, and in its place; every block twice, and none of it. */
-static void moved_blocks_bring_no_rows_out_of_line(void **state) {
-    (void)state;
-    for (int form = 0; form < 4; form++) {
-        blocks b = {.r = recording_make(PHOTONS_MAX, TURN, form < 2 ? 1 : 3, form % 2)};
-        b.n = b.r->n_bytes / D7_BLOCK_BYTES - 2;
-        b.bytes = malloc(b.r->n_bytes + D7_BLOCK_BYTES);
-        uint64_t before = PHOTONS_MAX / (b.n + 3), most = PHOTONS_MAX - 5 * before;
-        for (size_t i = 1; i < b.n; i++) {
-            for (size_t k = 1; k < b.n; k++) {
-                if (i == k)
-                    continue;
-                fresh(&b);
-                copy_block(&b, i, k);
-                /* In an open file that may have been the only list of the pages before. */
-                assert_true(repair_moved(b.r, b.bytes, b.r->n_bytes) >= (form % 2 ? most : (i - 1) * before));
-                copy_block(&b, k, i);
-                if (i < k)
-                    assert_true(repair_moved(b.r, b.bytes, b.r->n_bytes) >= most);
-            }
-            assert_true(shift(&b, i + 1, i) >= i * before);
-            assert_true(shift(&b, i, i + 1) >= i * before);
-        }
-        free(b.bytes);
-        recording_free(b.r);
     }
 }
 
@@ -621,7 +541,6 @@ int main(void) {
         cmocka_unit_test(page_of_another_length_is_lost),
         cmocka_unit_test(zeroed_blocks_of_closed_files_lose_only_themselves),
         cmocka_unit_test(zeroed_blocks_of_open_files_lose_what_nobody_can_place),
-        cmocka_unit_test(moved_blocks_bring_no_rows_out_of_line),
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
         cmocka_unit_test(changed_page_is_lost),

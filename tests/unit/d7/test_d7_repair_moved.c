@@ -1,0 +1,176 @@
+/* Whole blocks that stand where they were not written, and other damage that leaves pages good but tells wrongly which they are:
+ * what a repair keeps is what was recorded, at its place. */
+#include "base/bytes.h"
+#include "repairing.h"
+#include "testing.h"
+
+enum { TURN = 170, N_FORMS = 4, N_OTHER = 12000 };
+
+typedef struct blocks {
+    recording *r;
+    uint8_t *bytes; /* room for one more than the file has */
+    size_t n;       /* whole ones that are not the last */
+} blocks;
+
+/* Open and closed, an island in every block and in every third. */
+static blocks start(int form) {
+    blocks b = {.r = recording_make(PHOTONS_MAX, TURN, form < 2 ? 1 : 3, form % 2)};
+    b.n = b.r->n_bytes / D7_BLOCK_BYTES - 2;
+    b.bytes = malloc(b.r->n_bytes + D7_BLOCK_BYTES);
+    assert_true(b.bytes && b.n > 6);
+    return b;
+}
+
+static void end(blocks *b) {
+    free(b->bytes);
+    recording_free(b->r);
+}
+
+static void fresh(blocks *b) {
+    memcpy(b->bytes, b->r->bytes, b->r->n_bytes);
+}
+
+static void copy_blocks(blocks *b, size_t to, size_t from, size_t n) {
+    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, n * D7_BLOCK_BYTES);
+}
+
+/* Returns the photons kept. */
+static uint64_t repair_bytes(blocks *b, size_t n) {
+    d7_repair_report report;
+    put_source(b->r, b->bytes, n);
+    repair_and_check(b->r, &report);
+    uint64_t kept = report.datasets[COLUMN_X].kept;
+    assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
+    d7_repair_report_free(&report);
+    return kept;
+}
+
+static uint64_t repair_blocks(blocks *b) {
+    return repair_bytes(b, b->r->n_bytes);
+}
+
+static uint64_t a_block(const blocks *b) {
+    return PHOTONS_MAX / (b->n + 3);
+}
+
+/* In an open file a block may have held the only list of the pages before. */
+static uint64_t least_kept(const blocks *b, int form, size_t block, size_t n) {
+    return form % 2 ? PHOTONS_MAX - (n + 3) * a_block(b) : block > 0 ? (block - 1) * a_block(b) : 0;
+}
+
+static void blocks_over_others(void **state) {
+    (void)state;
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (size_t n = 1; n <= 3; n += 2)
+            for (size_t to = 1; to + n <= b.n; to++)
+                for (size_t from = 0; from + n <= b.n; from++) {
+                    if (from == to)
+                        continue;
+                    fresh(&b);
+                    copy_blocks(&b, to, from, n);
+                    assert_true(repair_blocks(&b) >= least_kept(&b, form, to, n));
+                }
+        end(&b);
+    }
+}
+
+static void blocks_that_changed_places(void **state) {
+    (void)state;
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (size_t i = 1; i < b.n; i++)
+            for (size_t k = i + 1; k < b.n; k++) {
+                fresh(&b);
+                copy_blocks(&b, i, k, 1);
+                copy_blocks(&b, k, i, 1);
+                assert_true(repair_blocks(&b) >= PHOTONS_MAX - 5 * a_block(&b));
+            }
+        end(&b);
+    }
+}
+
+/* All from block `from` on stands from block `to` on. */
+static uint64_t repair_shifted(blocks *b, size_t to, size_t from) {
+    size_t n = b->r->n_bytes - from * D7_BLOCK_BYTES;
+    fresh(b);
+    memcpy(b->bytes + to * D7_BLOCK_BYTES, b->r->bytes + from * D7_BLOCK_BYTES, n);
+    return repair_bytes(b, to * D7_BLOCK_BYTES + n);
+}
+
+static void blocks_twice_and_left_out(void **state) {
+    (void)state;
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (size_t i = 1; i < b.n; i++) {
+            assert_true(repair_shifted(&b, i + 1, i) >= i * a_block(&b));
+            assert_true(repair_shifted(&b, i, i + 1) >= i * a_block(&b));
+        }
+        end(&b);
+    }
+}
+
+/* A disk gives a block of an older file: its header, its islands, its pages. */
+static void blocks_of_another_file(void **state) {
+    (void)state;
+    recording *other = recording_make(N_OTHER, 97, 2, true);
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (size_t to = 1; to < b.n; to++)
+            for (size_t from = 0; from < other->n_bytes / D7_BLOCK_BYTES; from++) {
+                fresh(&b);
+                memcpy(b.bytes + to * D7_BLOCK_BYTES, other->bytes + from * D7_BLOCK_BYTES, D7_BLOCK_BYTES);
+                assert_true(repair_blocks(&b) >= least_kept(&b, form, to, 1));
+            }
+        end(&b);
+    }
+    recording_free(other);
+}
+
+/* Zeros from the beginning of a page to that of a later one, with the island between them. */
+static void zeros_between_pages(void **state) {
+    (void)state;
+    uint64_t rng = 11;
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (int i = 0; i < 60; i++) {
+            put_source(b.r, b.r->bytes, b.r->n_bytes);
+            uint64_t item = testing_random(&rng) % (PHOTONS_MAX * 3 / 4), more = testing_random(&rng) % 3000;
+            uint64_t from = page_at(b.r, COLUMN_X, item).offset,
+                     to = page_at(b.r, COLUMN_AAT, item + more).offset;
+            if (to <= from)
+                continue;
+            fresh(&b);
+            memset(b.bytes + from, 0, (size_t)(to - from));
+            uint64_t kept = repair_blocks(&b);
+            assert_true(kept >= (form % 2 ? PHOTONS_MAX - 7 * a_block(&b) : 0));
+        }
+        end(&b);
+    }
+}
+
+/* The only page of y is lost and the index names it: there are no rows without y. */
+static void column_that_lost_all_is_in_use(void **state) {
+    (void)state;
+    blocks b = {.r = recording_make(100, 100, 1, true)};
+    d7_page_info page = page_at(b.r, COLUMN_Y, 0);
+    d7_repair_report report;
+    b.bytes = malloc(b.r->n_bytes + D7_BLOCK_BYTES);
+    fresh(&b);
+    memset(b.bytes + page.offset, 0, 2u + (bytes_load16(b.bytes + page.offset) & 0x3FFF));
+    memset(b.bytes + b.r->n_bytes - 20, 0, 20); /* the epilogue */
+    put_source(b.r, b.bytes, b.r->n_bytes);
+    repair_and_check(b.r, &report);
+    assert_int_equal(report.datasets[COLUMN_X].kept, 0);
+    assert_true(report.datasets[COLUMN_Y].more_lost);
+    d7_repair_report_free(&report);
+    end(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_over_others),        cmocka_unit_test(blocks_that_changed_places),
+        cmocka_unit_test(blocks_twice_and_left_out), cmocka_unit_test(blocks_of_another_file),
+        cmocka_unit_test(zeros_between_pages),       cmocka_unit_test(column_that_lost_all_is_in_use)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

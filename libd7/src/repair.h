@@ -98,6 +98,9 @@ int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
 int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e);
 int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body);
 
+/* Does the entry last shown end at `offset`, and is it a page? */
+bool d7__claims_page_ends(const d7__claims *c, uint64_t offset);
+
 /* After the walk. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_settle(d7__claims *c);
 

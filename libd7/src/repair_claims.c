@@ -36,6 +36,10 @@ static bool follows(const d7__claims *c, uint64_t offset) {
     return c->last_kind != D7__KIND_NONE && d7__frame_begin(c->last_end) == offset;
 }
 
+bool d7__claims_page_ends(const d7__claims *c, uint64_t offset) {
+    return c->n_seen && c->last_kind == D7__KIND_DATA && follows(c, offset);
+}
+
 int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
     bool joined = follows(c, e->offset);
     if (d7__grow(&c->r->alloc, &c->seen, &c->cap_seen, c->n_seen + 1, sizeof *c->seen) != 0)

@@ -18,8 +18,11 @@ enum { SCAN_WINDOW_BYTES = 1 << 20 };
 
 typedef struct hole {
     uint64_t from, to;
-    uint64_t due; /* block where an island was due when the hole began */
-    bool stray;   /* it ends in a block that was written elsewhere */
+    uint64_t due;  /* block where an island was due when the hole began */
+    size_t n_seen; /* pages before it, the last one right before where `joined` */
+    bool joined;
+    uint64_t frame_end; /* where the fragments of what is no entry end; 0: they are broken too */
+    bool stray;         /* it ends in a block that was written elsewhere */
 } hole;
 
 typedef struct survey {
@@ -42,7 +45,11 @@ static int hole_begin(survey *s, uint64_t at) {
         return 0;
     if (d7__grow(&s->r->alloc, &s->holes, &s->cap_holes, s->n_holes + 1, sizeof *s->holes) != 0)
         return D7_ERR_NOMEM;
-    s->holes[s->n_holes++] = (hole){.from = at, .to = UINT64_MAX, .due = s->due};
+    s->holes[s->n_holes++] = (hole){.from = at,
+                                    .to = UINT64_MAX,
+                                    .due = s->due,
+                                    .n_seen = s->claims.n_seen,
+                                    .joined = d7__claims_page_ends(&s->claims, at)};
     s->in_hole = true;
     return 0;
 }
@@ -74,18 +81,25 @@ static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
     return rc;
 }
 
+static int framed_hole_begin(survey *s, const d7__entry *e) {
+    bool first = !s->in_hole;
+    int rc = hole_begin(s, e->offset);
+    if (rc == 0 && first)
+        s->holes[s->n_holes - 1].frame_end = d7__frame_begin(e->next);
+    return rc;
+}
+
 /* An entry that is whole as the framing goes. Returns 0, *ret_stop where the file ends for us; D7_ERR_NOMEM. */
 static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     d7__kind kind;
     d7__cursor body;
     uint64_t dataset_id;
-    if (!d7__entry_kind(e->data, e->bytes, &kind, &body) || kind == D7__KIND_NONE)
-        return hole_begin(s, e->offset);
+    if (!d7__entry_kind(e->data, e->bytes, &kind, &body) || kind == D7__KIND_NONE ||
+        (kind == D7__KIND_HEADER && !s->result->ended))
+        return framed_hole_begin(s, e);
     if (kind == D7__KIND_DATA &&
         (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets))
-        return hole_begin(s, e->offset);
-    if (kind == D7__KIND_HEADER && !s->result->ended)
-        return hole_begin(s, e->offset);
+        return framed_hole_begin(s, e);
     hole_end(s, e->offset);
     switch (kind) {
     case D7__KIND_DATA:
@@ -300,9 +314,32 @@ static int resolve_hole(survey *s, const hole *h, d7_error *err) {
     return 0;
 }
 
+/* Where bytes of a page were taken out or put in its length still leads to the end that it had, in the midst of the next entry: a
+ * page that ends where nothing begins has changed. Zeros and another block say nothing of the page before. */
+static int suspect_page_before(survey *s, const hole *h, d7_error *err) {
+    const uint8_t *p;
+    d7__head head;
+    uint64_t end;
+    bool good;
+    if (!h->joined || h->frame_end == h->to || h->from % D7_BLOCK_BYTES == 0 ||
+        h->from + 2 > s->r->source.size)
+        return 0;
+    int rc = d7__source_get(&s->r->source, h->from, 2, &p, err);
+    if (rc != 0 || (p[0] == 0 && p[1] == 0))
+        return rc;
+    rc = read_head(s, h->from, &good, &head, &end, err);
+    if (rc == 0 && !good)
+        s->claims.seen[h->n_seen - 1].suspect = true;
+    return rc;
+}
+
 static int resolve(survey *s, d7_error *err) {
     int rc = 0;
     hole_end(s, s->r->source.size);
+    for (size_t i = 0; i < s->n_holes && rc == 0 && !s->r->framing.unframed; i++)
+        rc = suspect_page_before(s, &s->holes[i], err);
+    if (rc != 0)
+        return rc;
     resolve_strays(s);
     for (size_t i = 0; i < s->n_holes && rc == 0 && s->holes[i].from < s->result->known_to; i++)
         rc = resolve_hole(s, &s->holes[i], err);

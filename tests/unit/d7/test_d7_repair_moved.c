@@ -149,6 +149,33 @@ static void zeros_between_pages(void **state) {
     }
 }
 
+/* Bytes taken out of a page, or put in: its length may still lead to a page of as many items. */
+static void bytes_taken_out_and_put_in(void **state) {
+    (void)state;
+    uint64_t rng = 13;
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        for (int i = 0; i < 150; i++) {
+            size_t n = 1 + testing_random(&rng) % 60;
+            put_source(b.r, b.r->bytes, b.r->n_bytes);
+            d7_page_info page = page_at(b.r, COLUMN_X, testing_random(&rng) % (PHOTONS_MAX * 3 / 4));
+            uint64_t at = page.offset + 20 + testing_random(&rng) % 100, rest = b.r->n_bytes - at;
+            /* What reaches the next block is no page in any case. */
+            if (at % D7_BLOCK_BYTES > D7_BLOCK_BYTES - 500)
+                continue;
+            fresh(&b);
+            if (i % 2) {
+                memcpy(b.bytes + at, b.r->bytes + at + n, rest - n);
+                repair_bytes(&b, b.r->n_bytes - n);
+            } else {
+                memcpy(b.bytes + at + n, b.r->bytes + at, rest);
+                repair_bytes(&b, b.r->n_bytes + n);
+            }
+        }
+        end(&b);
+    }
+}
+
 /* The only page of y is lost and the index names it: there are no rows without y. */
 static void column_that_lost_all_is_in_use(void **state) {
     (void)state;
@@ -168,9 +195,12 @@ static void column_that_lost_all_is_in_use(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_over_others),        cmocka_unit_test(blocks_that_changed_places),
-        cmocka_unit_test(blocks_twice_and_left_out), cmocka_unit_test(blocks_of_another_file),
-        cmocka_unit_test(zeros_between_pages),       cmocka_unit_test(column_that_lost_all_is_in_use)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_over_others),
+                                       cmocka_unit_test(blocks_that_changed_places),
+                                       cmocka_unit_test(blocks_twice_and_left_out),
+                                       cmocka_unit_test(blocks_of_another_file),
+                                       cmocka_unit_test(zeros_between_pages),
+                                       cmocka_unit_test(bytes_taken_out_and_put_in),
+                                       cmocka_unit_test(column_that_lost_all_is_in_use)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ typedef struct split_job {
     transfer_part part; /* the present one */
     uint64_t number;    /* its number */
     bool last;          /* it is the last one */
+    bool json_begun;
 } split_job;
 
 static column_set main_set(const split_job *job) {
@@ -177,12 +178,13 @@ static int check_parts(split_job *job) {
 
 /* ---- the parts ---- */
 
-static void print_part(const split_job *job) {
+static void print_part(split_job *job) {
     const transfer_part *part = &job->part;
     const char *names[N_SETS] = {"", job->in.grouped ? "photons" : "items", "tags", "milliseconds"};
     const char *keys[N_SETS] = {"", job->in.grouped ? "photon" : "item", "tag", "ms"};
     if (job->o->json) {
-        printf("%s\n    {\"file\": ", job->number ? "," : "{\n  \"parts\": [");
+        printf("%s\n    {\"file\": ", job->json_begun ? "," : "{\n  \"parts\": [");
+        job->json_begun = true;
         cli_write_json_string(stdout, part->path);
         printf(", \"bytes\": %" PRIu64, part->file_bytes);
     } else {
@@ -330,7 +332,7 @@ static int split_input(split_job *job) {
         code = command_fail(job->o->self,
                             "%s: its pages have unexpected lengths; d7 repair makes a regular file of it",
                             job->path);
-    if (job->o->json && job->number)
+    if (job->o->json && job->json_begun)
         printf("\n  ],\n  \"complete\": %s\n}\n", code == 0 ? "true" : "false");
     return code;
 }

@@ -104,13 +104,22 @@ static bool counts_agree(const judge *j) {
     return true;
 }
 
+static size_t count_inner(const judge *j) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++)
+        n += dataset_of(j, &j->columns[i])->n_pages - 1;
+    return n;
+}
+
+static size_t count_odd_of_group(const judge *j) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++)
+        n += count_odd(dataset_of(j, &j->columns[i]), j->columns[i].usual);
+    return n;
+}
+
 static bool mostly_odd(const judge *j) {
-    size_t n_odd = 0, n_inner = 0;
-    for (size_t i = 0; i < j->n; i++) {
-        const d7__reader_dataset *d = dataset_of(j, &j->columns[i]);
-        n_odd += count_odd(d, j->columns[i].usual);
-        n_inner += d->n_pages - 1;
-    }
+    size_t n_odd = count_odd_of_group(j), n_inner = count_inner(j);
     return n_odd >= VARY_MIN && 2 * n_odd > n_inner;
 }
 
@@ -155,7 +164,8 @@ static int judge_group(judge *j, d7_group group, d7_error *err) {
     bool all;
     int rc = 0;
     collect_group(j, group);
-    if (j->n < 2 || j->n > COLUMNS_MAX)
+    /* Without a page of the usual length there is nothing to hold others against. */
+    if (j->n < 2 || j->n > COLUMNS_MAX || count_inner(j) <= count_odd_of_group(j))
         return 0;
     j->judged = true;
     if (counts_agree(j) || mostly_odd(j)) {

@@ -38,7 +38,7 @@ static const sheet sheets[] = {
      true,
      {{32, 32, 10, 32, 32}, {-40, 32, 10, 32, 32}, {8, 3, 8}},
      {138, 138, 19}},
-    {"both, few pages", false, {{-31, 9}, {-34, 9}, {8, 5}}, {41, 41, 13}},
+    {"both, few pages", false, {{-31, 32, 9}, {-34, 32, 9}, {8, 5}}, {73, 73, 13}},
     {"milliseconds, shorter", false, {{32, 32, 9}, {32, 32, 9}, {-7, 5}}, {73, 73, 13}},
     {"another length than the header's",
      false,

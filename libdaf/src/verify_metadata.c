@@ -86,21 +86,32 @@ static void sort_members(comparison *c) {
 
 /* ---- against the tree */
 
+/* A failure that says nothing about the repository. */
+static int pass_failure(daf__verifier *v, int rc, const daf_error *details) {
+    return rc == DAF_ERR_NOMEM || rc == DAF_ERR_IO ? daf__pass(v->err, details) : 0;
+}
+
 /* What the file must say of a property; empty: it cannot be listed. */
-static void describe(daf__verifier *v, daf__kind kind, const daf__key *key, daf__buf *ret) {
+static int describe(daf__verifier *v, daf__kind kind, const daf__key *key, daf__buf *ret) {
     daf__key path = daf__key_with(key, daf__main_suffix(kind));
     daf__buf text = {0};
+    daf_error details = {.code = 0};
     uint64_t n;
     bool valid = false;
     if (kind == DAF__AXIS) {
-        if (daf_axis_length(v->d, &n, key->text + strlen("axes/"), NULL) == 0)
-            daf__buf_printf(ret, "{\"format\":\"axis\",\"n_entries\":%" PRIu64 "}", n);
-        return;
+        int rc = daf_axis_length(v->d, &n, key->text + strlen("axes/"), &details);
+        if (rc)
+            return pass_failure(v, rc, &details);
+        daf__buf_printf(ret, "{\"format\":\"axis\",\"n_entries\":%" PRIu64 "}", n);
+        return daf__buf_check(ret, v->err);
     }
-    if (daf__store_read(v->d->store, &text, NULL, path.text, DAF__MAX_JSON_BYTES, NULL) == 0 &&
-        daf__json_scan(text.data, text.size, &valid, NULL, NULL, NULL) == 0 && valid)
+    int rc = daf__store_read(v->d->store, &text, NULL, path.text, DAF__MAX_JSON_BYTES, &details);
+    if (rc)
+        return pass_failure(v, rc, &details);
+    if (daf__json_scan(text.data, text.size, &valid, NULL, NULL, NULL) == 0 && valid)
         daf__json_compact(ret, text.data, text.size);
     daf__buf_free(&text);
+    return daf__buf_check(ret, v->err);
 }
 
 /* Whether both mean the same, though spelled differently. */
@@ -114,13 +125,16 @@ static bool mean_the_same(const daf__buf *a, const daf__buf *b) {
     return same;
 }
 
-static bool agree(const member *m, const daf__buf *there) {
+static int agree(daf__verifier *v, const member *m, const daf__buf *there, bool *ret) {
     daf__buf listed = {0};
     daf__json_compact(&listed, m->value, m->bytes);
-    bool same = listed.size == there->size && memcmp(listed.data, there->data, there->size) == 0;
-    same = same || mean_the_same(&listed, there);
+    int rc = daf__buf_check(&listed, v->err);
+    if (rc)
+        return rc;
+    *ret = listed.size == there->size && memcmp(listed.data, there->data, there->size) == 0;
+    *ret = *ret || mean_the_same(&listed, there);
     daf__buf_free(&listed);
-    return same;
+    return 0;
 }
 
 static int compare(void *context, daf__kind kind, const daf__key *key, daf_error *err) {
@@ -131,15 +145,18 @@ static int compare(void *context, daf__kind kind, const daf__key *key, daf_error
         return 0; /* cannot be listed */
     const member wanted = {.key = (char *)(uintptr_t)key->text};
     member *m = c->n ? bsearch(&wanted, c->members, c->n, sizeof *c->members, compare_keys) : NULL;
-    describe(c->v, kind, key, &there);
-    if (!m && there.size)
+    int rc = describe(c->v, kind, key, &there);
+    bool same = true;
+    if (rc == 0 && m && there.size)
+        rc = agree(c->v, m, &there, &same);
+    if (rc == 0 && !m && there.size)
         daf__count(&c->stale, DAF_NO_OFFSET, "\"%s\" is not listed", key->text);
-    else if (m && there.size && !agree(m, &there))
+    else if (!same)
         daf__count(&c->stale, DAF_NO_OFFSET, "\"%s\" is not described as by its own file", key->text);
     if (m)
         m->found = true;
     daf__buf_free(&there);
-    return 0;
+    return rc;
 }
 
 static int compare_all(comparison *c) {

@@ -1,5 +1,7 @@
 #include "actions.h"
 
+#include <string.h>
+
 enum { N = 2000 };
 static int32_t old_values[N], new_values[N];
 static double reals[N];
@@ -232,6 +234,27 @@ static int read_all(daf *d, daf_error *e) {
     return rc;
 }
 
+static bool only_p(void *context, const daf_item *item) {
+    (void)context;
+    return item->kind == DAF_KIND_VECTOR && strcmp(item->name, "p") == 0;
+}
+
+/* In place of a packed vector comes one of another type. */
+static int copy_over(daf *d, daf_error *e) {
+    daf *from;
+    const daf_copy_options o = {.overwrite = true, .wanted = only_p};
+    int rc = daf_open_memory(&from, NULL, e);
+    if (rc)
+        return rc;
+    rc = daf_add_axis_integers(from, "a", 0, 1, N, e);
+    if (rc == 0)
+        rc = daf_set_vector(from, "a", "p", DAF_FLOAT64, reals, N, NULL, e);
+    if (rc == 0)
+        rc = daf_copy(d, from, &o, e);
+    daf_free(from);
+    return rc;
+}
+
 const test_action test_actions[] = {
     {.name = "set scalar", .act = set_scalar},
     {.name = "overwrite scalar", .act = overwrite_scalar},
@@ -253,6 +276,7 @@ const test_action test_actions[] = {
     {.name = "delete axis", .act = delete_axis},
     {.name = "reorder axis", .act = reorder_axis},
     {.name = "overwrite in a batch", .act = set_in_a_batch, .in_batch = true},
+    {.name = "copy over", .act = copy_over, .in_batch = true},
     {.name = "stream packed", .act = stream_packed},
     {.name = "repack", .act = repack},
     {.name = "read parts", .act = read_parts, .reads_only = true},

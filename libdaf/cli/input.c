@@ -102,15 +102,19 @@ int input_add(input *in, const char *text) {
     return 0;
 }
 
-int input_transpose(input *in) {
-    size_t width = in->type == DAF_STRING ? sizeof *in->texts : daf_type_bytes(in->type);
-    const uint8_t *from = in->type == DAF_STRING ? (const void *)in->texts : in->numbers;
-    uint8_t *to = malloc((size_t)in->n * width + 1);
-    if (!to)
-        return input_fail(in, "out of memory");
-    for (uint64_t r = 0; r < in->rows; r++)
-        for (uint64_t c = 0; c < in->columns; c++)
-            memcpy(to + (c * in->rows + r) * width, from + (r * in->columns + c) * width, width);
+const uint8_t *input_begin_moving(const input *in, uint8_t **to, size_t *width) {
+    *width = in->type == DAF_STRING ? sizeof *in->texts : daf_type_bytes(in->type);
+    *to = malloc((size_t)in->n * *width + 1);
+    if (!*to) {
+        input_fail(in, "out of memory");
+        return NULL;
+    }
+    if (in->n == 0)
+        return *to;
+    return in->type == DAF_STRING ? (const void *)in->texts : in->numbers;
+}
+
+void input_end_moving(input *in, uint8_t *to) {
     if (in->type == DAF_STRING) {
         free(in->texts);
         in->texts = (const char **)(void *)to;
@@ -118,6 +122,18 @@ int input_transpose(input *in) {
         free(in->numbers);
         in->numbers = to;
     }
+}
+
+int input_transpose(input *in) {
+    size_t width;
+    uint8_t *to;
+    const uint8_t *from = input_begin_moving(in, &to, &width);
+    if (!from)
+        return -1;
+    for (uint64_t r = 0; r < in->rows; r++)
+        for (uint64_t c = 0; c < in->columns; c++)
+            memcpy(to + (c * in->rows + r) * width, from + (r * in->columns + c) * width, width);
+    input_end_moving(in, to);
     return 0;
 }
 

@@ -49,6 +49,11 @@ int input_parse_npz(input *in);
 /* Turns the elements, which were given row by row, into columns. */
 int input_transpose(input *in);
 
+/* Moving all elements: gives them, and where they go, [n] of `width` bytes; what is there takes their place. NULL: out of
+ * memory, after a message. */
+const uint8_t *input_begin_moving(const input *in, uint8_t **to, size_t *width);
+void input_end_moving(input *in, uint8_t *to);
+
 /* The type of an array's elements. Returns 0, or -1. */
 int input_npy_type(const cli_npy_array *a, daf_type *ret);
 

@@ -4,45 +4,22 @@
 #include <string.h>
 
 #include "input.h"
-
-static uint64_t count_of(const daf_array *a) {
-    return a ? daf_array_count(a) : 1;
-}
-
-typedef struct named {
-    const char *name;
-    uint64_t index;
-} named;
-
-static int compare_names(const void *a, const void *b) {
-    return strcmp(((const named *)a)->name, ((const named *)b)->name);
-}
+#include "name_index.h"
 
 /* places[i]: the entry of the axis that name i of the input is. */
 static int find_places(const input *in, const char *axis, const daf_array *entries, const char *const *names,
                        uint64_t n, uint64_t *places) {
-    named *sorted = malloc((size_t)(n + 1) * sizeof *sorted);
-    if (!sorted)
-        return input_fail(in, "out of memory");
-    int rc = 0;
     if (daf_array_count(entries) != n)
-        rc = input_fail(in, "%" PRIu64 " entries of axis \"%s\", but it has %" PRIu64, n, axis,
-                        daf_array_count(entries));
+        return input_fail(in, "%" PRIu64 " entries of axis \"%s\", but it has %" PRIu64, n, axis,
+                          daf_array_count(entries));
+    name_index *x = name_index_new(entries);
+    int rc = x ? 0 : input_fail(in, "out of memory");
     for (uint64_t i = 0; i < n && rc == 0; i++) {
-        sorted[i] = (named){daf_array_strings(entries)[i], i};
-        places[i] = n;
-    }
-    if (rc == 0)
-        qsort(sorted, (size_t)n, sizeof *sorted, compare_names);
-    for (uint64_t i = 0; i < n && rc == 0; i++) {
-        const named wanted = {.name = names[i]};
-        const named *found = bsearch(&wanted, sorted, (size_t)n, sizeof *sorted, compare_names);
-        if (!found)
+        places[i] = name_index_find(x, names[i]);
+        if (places[i] == NO_INDEX)
             rc = input_fail(in, "\"%.100s\" is no entry of axis \"%s\"", names[i], axis);
-        else
-            places[i] = found->index;
     }
-    free(sorted);
+    name_index_free(x);
     return rc;
 }
 
@@ -64,22 +41,16 @@ static int place_names(const input *in, const char *axis, const daf_array *entri
 }
 
 static int move_values(input *in, const uint64_t *row_places, const uint64_t *column_places) {
-    size_t width = in->type == DAF_STRING ? sizeof *in->texts : daf_type_bytes(in->type);
-    const uint8_t *from = in->type == DAF_STRING ? (const void *)in->texts : in->numbers;
-    uint8_t *to = malloc((size_t)in->n * width + 1);
-    if (!to)
-        return input_fail(in, "out of memory");
+    size_t width;
+    uint8_t *to;
+    const uint8_t *from = input_begin_moving(in, &to, &width);
+    if (!from)
+        return -1;
     for (uint64_t c = 0; c < in->columns; c++)
         for (uint64_t k = 0; k < in->rows; k++)
             memcpy(to + ((column_places ? column_places[c] : c) * in->rows + row_places[k]) * width,
                    from + (c * in->rows + k) * width, width);
-    if (in->type == DAF_STRING) {
-        free(in->texts);
-        in->texts = (const char **)(void *)to;
-    } else {
-        free(in->numbers);
-        in->numbers = to;
-    }
+    input_end_moving(in, to);
     return 0;
 }
 
@@ -101,8 +72,7 @@ int input_order(input *in, daf *d, const target *t) {
     if (code == CLI_OK && columns &&
         place_names(in, t->columns, columns, in->column_names, in->columns, column_places) != 0)
         code = CLI_USAGE;
-    if (code == CLI_OK && count_of(rows) && count_of(columns) &&
-        move_values(in, row_places, columns ? column_places : NULL) != 0)
+    if (code == CLI_OK && move_values(in, row_places, columns ? column_places : NULL) != 0)
         code = CLI_USAGE;
     free(row_places);
     free(column_places);

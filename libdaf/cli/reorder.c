@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "input.h"
+#include "name_index.h"
 
 enum { OPTION_BY = 256, OPTION_INDICES, OPTION_REVERSE };
 
@@ -120,36 +121,16 @@ static int order_by_vector(job *j, daf *d) {
 
 /* ---- by a list */
 
-typedef struct named {
-    const char *name;
-    uint64_t index;
-} named;
-
-static int compare_names(const void *a, const void *b) {
-    return strcmp(((const named *)a)->name, ((const named *)b)->name);
-}
-
-static int find_all(job *j, const named *sorted) {
-    for (uint64_t i = 0; i < j->n; i++) {
-        const named wanted = {.name = j->in.texts[i]};
-        const named *found = bsearch(&wanted, sorted, (size_t)j->n, sizeof *sorted, compare_names);
-        if (!found)
-            return cli_fail(j->self, "line %" PRIu64 ", \"%.100s\", is no entry of axis \"%s\"", i + 1,
-                            wanted.name, j->axis);
-        j->order[i] = found->index;
-    }
-    return CLI_OK;
-}
-
 static int order_by_names(job *j) {
-    named *sorted = malloc((size_t)(j->n + 1) * sizeof *sorted);
-    if (!sorted)
-        return cli_fail(j->self, "out of memory");
-    for (uint64_t i = 0; i < j->n; i++)
-        sorted[i] = (named){daf_array_strings(j->entries)[i], i};
-    qsort(sorted, (size_t)j->n, sizeof *sorted, compare_names);
-    int code = find_all(j, sorted);
-    free(sorted);
+    name_index *x = name_index_new(j->entries);
+    int code = x ? CLI_OK : cli_fail(j->self, "out of memory");
+    for (uint64_t i = 0; i < j->n && code == CLI_OK; i++) {
+        j->order[i] = name_index_find(x, j->in.texts[i]);
+        if (j->order[i] == NO_INDEX)
+            code = cli_fail(j->self, "line %" PRIu64 ", \"%.100s\", is no entry of axis \"%s\"", i + 1,
+                            j->in.texts[i], j->axis);
+    }
+    name_index_free(x);
     return code;
 }
 

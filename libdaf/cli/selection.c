@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "input.h"
+#include "name_index.h"
 #include "source.h"
 
 void selection_free(selection *s) {
@@ -44,15 +45,6 @@ static int select_range(const cli_command *self, uint64_t length, const selectin
     return CLI_OK;
 }
 
-/* The index of an entry; `length`: there is none. */
-static uint64_t find_entry(const daf_array *entries, const char *name) {
-    uint64_t n = daf_array_count(entries);
-    for (uint64_t i = 0; i < n; i++)
-        if (strcmp(daf_array_strings(entries)[i], name) == 0)
-            return i;
-    return n;
-}
-
 static int select_names(const cli_command *self, daf *d, const char *axis, const selecting *how,
                         selection *s) {
     daf_error err;
@@ -60,10 +52,13 @@ static int select_names(const cli_command *self, daf *d, const char *axis, const
     int code = CLI_OK;
     if (daf_get_axis(d, &entries, axis, &err) != 0)
         return command_fail(self, &err);
+    name_index *x = name_index_new(entries);
+    if (!x)
+        code = cli_fail(self, "out of memory");
     for (size_t i = 0; i < how->n_names && code == CLI_OK; i++) {
-        uint64_t at = find_entry(entries, how->names[i]);
+        uint64_t at = name_index_find(x, how->names[i]);
         run *last = s->n_runs ? &s->runs[s->n_runs - 1] : NULL;
-        if (at == daf_array_count(entries))
+        if (at == NO_INDEX)
             code = cli_fail(self, "axis \"%s\" has no entry \"%s\"", axis, how->names[i]);
         else if (last && last->first + last->n == at)
             last->n++;
@@ -71,6 +66,7 @@ static int select_names(const cli_command *self, daf *d, const char *axis, const
             s->runs[s->n_runs++] = (run){at, 1};
         s->n++;
     }
+    name_index_free(x);
     daf_array_free(entries);
     return code;
 }

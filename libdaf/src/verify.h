@@ -2,9 +2,9 @@
  *
  *   verify           opening, the marker, what is told and counted
  *   verify_tree      the files of each folder: properties, and what does not belong there
- *   verify_property  scalars, axes, descriptors, flat payloads, sparse rules
- *   verify_values    values that some readers cannot hold
- *   verify_shard     the ZIP structures of a packed payload; verify_chunks its chunks
+ *   verify_text      scalars, axes, files of lines
+ *   verify_property  descriptors, flat payloads, sparse rules
+ *   verify_shard     the ZIP structures of a packed payload; verify_chunks its chunks, and values that R cannot hold
  *   verify_metadata  metadata.json against the files
  *   verify_archive   the entries of an archive
  *
@@ -16,6 +16,7 @@
 
 #include "component.h"
 #include "content.h"
+#include "text.h"
 
 typedef struct daf__verifier {
     daf *d;
@@ -55,6 +56,12 @@ bool daf__is_listed(const daf_names *names, const char *name);
 int daf__verify_tree(daf__verifier *v);
 int daf__verify_axis(daf__verifier *v, const daf__property *p);
 int daf__verify_scalar(daf__verifier *v, const daf__property *p);
+
+/* Splits a file of lines; *whole says that it could be. The file's bytes count as looked at. */
+int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, daf__texts *ret, bool *whole);
+
+/* Whether a file is what a writer would have written. */
+void daf__verify_form(daf__verifier *v, const char *place, const daf__buf *text, const daf__buf *written);
 
 /* `used`: gets the suffixes that the descriptor speaks of; at most three. */
 typedef struct daf__used_suffixes {

@@ -129,12 +129,12 @@ static int agree(daf__verifier *v, const member *m, const daf__buf *there, bool 
     daf__buf listed = {0};
     daf__json_compact(&listed, m->value, m->bytes);
     int rc = daf__buf_check(&listed, v->err);
-    if (rc)
-        return rc;
-    *ret = listed.size == there->size && memcmp(listed.data, there->data, there->size) == 0;
-    *ret = *ret || mean_the_same(&listed, there);
+    if (rc == 0) {
+        bool equal = listed.size == there->size && memcmp(listed.data, there->data, there->size) == 0;
+        *ret = equal || mean_the_same(&listed, there);
+    }
     daf__buf_free(&listed);
-    return 0;
+    return rc;
 }
 
 static int compare(void *context, daf__kind kind, const daf__key *key, daf_error *err) {

@@ -11,7 +11,8 @@ static const char *program_name = "";
 
 /* ---- messages */
 
-static void vfail(const cli_command *self, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void vfail(const cli_command *self, const char *format,
+                                                        va_list args) {
     char *text;
     if (vasprintf(&text, format, args) < 0) {
         cli_print_line(stderr, "%s: out of memory", program_name);

@@ -9,9 +9,9 @@
 #include "base/bytes.h"
 #include "cli/npy.h"
 #include "cli/output.h"
+#include "cli/zip_writer.h"
 #include "export.h"
 #include "export_names.h"
-#include "cli/zip_writer.h"
 
 typedef struct npz_job {
     export_job *job;

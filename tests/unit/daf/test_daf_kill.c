@@ -85,7 +85,8 @@ static void reopen(const char *path, const char *what, unsigned n) {
 /* The entries of the index may stand in another order. */
 static bool is_same(const char *a, const char *b) {
     char *file_a, *file_b;
-    assert_true(asprintf(&file_a, "%s/metadata.json", a) > 0 && asprintf(&file_b, "%s/metadata.json", b) > 0);
+    assert_true(asprintf(&file_a, "%s/metadata.json", a) > 0);
+    assert_true(asprintf(&file_b, "%s/metadata.json", b) > 0);
     json_t *index_a = test_load_json(file_a), *index_b = test_load_json(file_b);
     bool same = json_equal(index_a, index_b) && test_equal_trees(a, b, "metadata.json");
     json_decref(index_a);

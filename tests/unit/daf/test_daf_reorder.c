@@ -20,7 +20,8 @@ static char pool[N * M][16];
 static void fill(void) {
     for (unsigned i = 0; i < N * M; i++) {
         reals[i] = i % 5 ? 0 : i / 4.0;
-        snprintf(pool[i], sizeof pool[i], i % 3 ? "" : "text %u", i);
+        if (i % 3 == 0)
+            snprintf(pool[i], sizeof pool[i], "text %u", i);
         texts[i] = pool[i];
     }
     for (unsigned i = 0; i < N * N; i++)

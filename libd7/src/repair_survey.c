@@ -82,9 +82,9 @@ static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
 }
 
 static int framed_hole_begin(survey *s, const d7__entry *e) {
-    bool first = !s->in_hole;
+    bool goes_on = !s->in_hole || s->holes[s->n_holes - 1].frame_end == e->offset;
     int rc = hole_begin(s, e->offset);
-    if (rc == 0 && first)
+    if (rc == 0 && goes_on)
         s->holes[s->n_holes - 1].frame_end = d7__frame_begin(e->next);
     return rc;
 }

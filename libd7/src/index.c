@@ -113,7 +113,7 @@ static int read_page(const d7__field *message, const d7__index_sink *sink) {
         else if (f.number == 2 && f.wire_type == D7__VARINT)
             offset = f.value;
     }
-    return sink->page ? sink->page(sink->ctx, dataset_id, offset) : 0;
+    return sink->page(sink->ctx, dataset_id, offset);
 }
 
 static int read_attribute(const d7__field *message, const d7__index_sink *sink) {
@@ -130,7 +130,7 @@ static int read_attribute(const d7__field *message, const d7__index_sink *sink) 
             a.value_bytes = f.n_bytes;
         }
     }
-    return sink->attribute ? sink->attribute(sink->ctx, &a) : 0;
+    return sink->attribute(sink->ctx, &a);
 }
 
 int d7__index_read(d7__cursor body, const d7__index_sink *sink) {

@@ -47,7 +47,7 @@ size_t d7__index_entry_bytes(const d7__index_part *part);
 /* Writes that entry; returns its length. */
 size_t d7__index_pack(const d7__index_content *content, const d7__index_part *part, uint8_t *out);
 
-/* Takes what an Index holds, in order; anything but 0 stops the reading and is returned. NULL: passed over. */
+/* Takes what an Index holds, in order; anything but 0 stops the reading and is returned. */
 typedef struct d7__index_sink {
     void *ctx;
     int (*page)(void *ctx, uint64_t dataset_id, uint64_t offset);

@@ -94,9 +94,11 @@ typedef struct d7__claims {
 /* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
 
-/* A page, an Index entry, in the order of the file. Both return 0; D7_ERR_NOMEM. */
+/* A page, an Index entry, in the order of the file. `attribute` takes the entry's attributes, in order. Both return 0;
+ * D7_ERR_NOMEM. */
 int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e);
-int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body);
+int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
+                     int (*attribute)(void *ctx, const d7_attribute *attribute), void *ctx);
 
 /* Does the entry last shown end at `offset`, and is it a page? */
 bool d7__claims_page_ends(const d7__claims *c, uint64_t offset);

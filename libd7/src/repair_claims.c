@@ -33,7 +33,7 @@ void d7__claims_free(d7__claims *c) {
 }
 
 static bool follows(const d7__claims *c, uint64_t offset) {
-    return c->last_kind != D7__KIND_NONE && d7__frame_begin(c->last_end) == offset;
+    return d7__frame_begin(c->last_end) == offset;
 }
 
 bool d7__claims_page_ends(const d7__claims *c, uint64_t offset) {
@@ -57,7 +57,14 @@ int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
 typedef struct listing {
     d7__claims *claims;
     d7__claim_index index;
+    int (*attribute)(void *ctx, const d7_attribute *attribute);
+    void *ctx;
 } listing;
+
+static int listed_attribute(void *ctx, const d7_attribute *attribute) {
+    const listing *l = ctx;
+    return l->attribute(l->ctx, attribute);
+}
 
 static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     listing *l = ctx;
@@ -85,11 +92,14 @@ static bool goes_on(const d7__claims *c, const d7__claim_index *i) {
     return last && c->last_kind == D7__KIND_INDEX && follows(c, i->offset) && i->lowest > last->highest;
 }
 
-int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body) {
+int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
+                     int (*attribute)(void *ctx, const d7_attribute *attribute), void *ctx) {
     listing l = {
         .claims = c,
-        .index = {.offset = e->offset, .first = c->n_listed, .lowest = UINT64_MAX, .before = UINT64_MAX}};
-    const d7__index_sink sink = {.ctx = &l, .page = listed_page};
+        .index = {.offset = e->offset, .first = c->n_listed, .lowest = UINT64_MAX, .before = UINT64_MAX},
+        .attribute = attribute,
+        .ctx = ctx};
+    const d7__index_sink sink = {.ctx = &l, .page = listed_page, .attribute = listed_attribute};
     d7__claim_index *last = c->n_indexes ? &c->indexes[c->n_indexes - 1] : NULL;
     l.index.kept =
         c->global_index == 0 || e->offset == c->global_index || (last && last->offset == c->global_index);
@@ -124,6 +134,12 @@ static int compare_refs(const void *a, const void *b) {
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
+}
+
+static void sort_lists(d7__claims *c) {
+    for (size_t k = 0; k < c->n_indexes; k++)
+        if (c->indexes[k].kept)
+            qsort(c->listed + c->indexes[k].first, c->indexes[k].n, sizeof *c->listed, compare_refs);
 }
 
 static uint64_t first_page(const d7__claims *c) {
@@ -170,10 +186,9 @@ static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, con
 }
 
 /* Is a page not listed that follows the one at `begin` in its block? Nothing can have come between them. */
-static bool contradicts(d7__claims *c, const d7__claim_index *i, uint64_t begin) {
+static bool contradicts(const d7__claims *c, const d7__claim_index *i, uint64_t begin) {
     if (begin == UINT64_MAX || !i->kept)
         return false;
-    qsort(c->listed + i->first, i->n, sizeof *c->listed, compare_refs);
     for (size_t s = find_seen(c, begin), first = s; s < c->n_seen && c->seen[s].offset <= i->highest; s++) {
         const d7__page_ref page = {.offset = c->seen[s].offset, .dataset_id = c->seen[s].dataset_id};
         if ((s > first && !c->seen[s].joined) || page.offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
@@ -326,7 +341,9 @@ static int use_others(d7__claims *c, size_t n_trusted) {
         if (!i->kept || i->used || i->alien || !is_free(c, i))
             continue;
         i->used = true;
-        if (i->standing == D7__CLAIM_MOVED && add_span(c, i->lowest, i->highest + 1, false) != 0)
+        if (i->standing != D7__CLAIM_MOVED)
+            continue;
+        if (add_span(c, i->lowest, i->highest + 1, false) != 0)
             return D7_ERR_NOMEM;
         join_spans(c);
     }
@@ -353,9 +370,8 @@ static void keep_used_lists(d7__claims *c) {
 /* ---- where a part was taken out or put in ---- */
 
 /* The first place at or behind `from` where pages are not as the index lists them; UINT64_MAX: none. */
-static uint64_t first_difference(d7__claims *c, const d7__claim_index *i, uint64_t from) {
-    d7__page_ref *pages = c->listed + i->first;
-    qsort(pages, i->n, sizeof *pages, compare_refs);
+static uint64_t first_difference(const d7__claims *c, const d7__claim_index *i, uint64_t from) {
+    const d7__page_ref *pages = c->listed + i->first;
     size_t p = 0;
     while (p < i->n && pages[p].offset < from)
         p++;
@@ -375,7 +391,7 @@ static uint64_t whole_pages_before(const d7__claims *c, uint64_t offset) {
     return c->seen[s - 1].offset;
 }
 
-static uint64_t find_shift(d7__claims *c, size_t n_trusted) {
+static uint64_t find_shift(const d7__claims *c, size_t n_trusted) {
     uint64_t from = n_trusted ? c->indexes[n_trusted - 1].offset : c->r->data_start, shift = UINT64_MAX;
     for (size_t k = n_trusted; k < c->n_indexes; k++) {
         const d7__claim_index *i = &c->indexes[k];
@@ -398,16 +414,21 @@ bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
     return i->standing == D7__CLAIM_MOVED && !d7__claims_span(c, i->offset);
 }
 
-/* Pages that no index lists where one covers the place or a moved one says that its block is another; and what hangs together with them or with a moved index: where they
- * begin may be right, the rest is of another place. */
-static void judge_pages(d7__claims *c) {
+/* Pages that no index lists where one covers the place, and those behind a stray one up to the next such place. */
+static void mark_unlisted(d7__claims *c) {
     for (size_t s = 0; s < c->n_seen; s++)
         c->seen[s].unlisted = d7__claims_span(c, c->seen[s].offset) && !is_listed(c, &c->seen[s]);
-    for (size_t k = 0; k < c->n_indexes; k++)
-        if (d7__claims_is_stray(c, &c->indexes[k]))
-            for (size_t s = c->indexes[k].n_seen; s < c->n_seen && !d7__claims_span(c, c->seen[s].offset);
-                 s++)
-                c->seen[s].unlisted = true;
+    for (size_t k = 0; k < c->n_indexes; k++) {
+        size_t s = d7__claims_is_stray(c, &c->indexes[k]) ? c->indexes[k].n_seen : c->n_seen;
+        /* One that is marked here already is so from an earlier stray one on, with all up to the cover. */
+        for (; s < c->n_seen && !c->seen[s].unlisted && !d7__claims_span(c, c->seen[s].offset); s++)
+            c->seen[s].unlisted = true;
+    }
+}
+
+/* What hangs together with pages that are not listed, or with a moved index: where it begins may be right, the rest is of
+ * another place. */
+static void mark_suspects(d7__claims *c) {
     for (size_t s = 0; s + 1 < c->n_seen; s++) {
         c->seen[s + 1].suspect |= c->seen[s + 1].joined && c->seen[s].unlisted;
         c->seen[s].suspect |= c->seen[s + 1].joined && c->seen[s + 1].unlisted;
@@ -435,6 +456,7 @@ static size_t count_trusted(const d7__claims *c) {
 int d7__claims_settle(d7__claims *c) {
     if (c->r->framing.unframed)
         return 0;
+    sort_lists(c);
     judge_indexes(c);
     c->on_schedule = is_on_schedule(c);
     size_t n_trusted = count_trusted(c);
@@ -444,6 +466,7 @@ int d7__claims_settle(d7__claims *c) {
         use_others(c, n_trusted) != 0)
         return D7_ERR_NOMEM;
     keep_used_lists(c);
-    judge_pages(c);
+    mark_unlisted(c);
+    mark_suspects(c);
     return 0;
 }

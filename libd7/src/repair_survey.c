@@ -70,12 +70,9 @@ static int listed_attribute(void *ctx, const d7_attribute *a) {
 }
 
 static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
-    const d7__index_sink sink = {.ctx = s, .attribute = listed_attribute};
     uint64_t step = s->r->header.index_step;
     size_t n_indexes = s->claims.n_indexes;
-    int rc = d7__index_read(body, &sink);
-    if (rc == 0 || rc == D7_ERR_CORRUPT)
-        rc = d7__claims_index(&s->claims, e, body);
+    int rc = d7__claims_index(&s->claims, e, body, listed_attribute, s);
     if (s->claims.n_indexes > n_indexes)
         s->due = (e->offset / D7_BLOCK_BYTES / step + 1) * step;
     return rc;

@@ -110,23 +110,6 @@ int cli_main(const cli_program *program, int argc, char **argv) {
     return cli_finish(program->name, run(program, argc, argv));
 }
 
-/* ---- stopping */
-
-volatile sig_atomic_t cli_stopped;
-
-static void note_stop(int signal_number) {
-    (void)signal_number;
-    cli_stopped = 1;
-}
-
-void cli_catch_stop(void) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = note_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND}, now;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            sigaction(signals[i], &action, NULL);
-}
-
 int cli_stopped_code(const cli_command *self) {
-    return cli_fail(self, "stopped; nothing was left under a final name");
+    return cli_fail(self, CLI_STOPPED_TEXT);
 }

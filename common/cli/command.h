@@ -3,9 +3,10 @@
 #define COMMON_CLI_COMMAND_H
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "cli/stop.h"
 
 /* One subcommand. run() gets the program's name as argv[0], the arguments behind the subcommand's name after it, and
  * returns the exit code. */
@@ -42,13 +43,6 @@ int cli_fail(const cli_command *self, const char *format, ...) __attribute__((fo
 
 /* The same, and where help is to be had. */
 int cli_misused(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* ---- stopping */
-
-/* Set by SIGINT, SIGTERM and SIGHUP after cli_catch_stop(): end the work, leave nothing under a final name. A second
- * signal ends the process at once. */
-extern volatile sig_atomic_t cli_stopped;
-void cli_catch_stop(void);
 
 /* Says that the command was stopped. Returns CLI_USAGE. */
 int cli_stopped_code(const cli_command *self);

@@ -81,7 +81,7 @@ int command_progress(void *bar, uint64_t done, uint64_t total) {
     cli_progress *p = bar;
     p->total = total;
     cli_progress_update(p, done);
-    return command_stopped;
+    return cli_stopped;
 }
 
 bool parse_count(const char *text, uint64_t *ret) {

@@ -35,7 +35,7 @@ static int write_all(const whole *w, const char *data, size_t n) {
 
 static int copy_bytes(const whole *w, char *piece) {
     for (uint64_t done = 0; done < w->bytes;) {
-        if (command_stopped)
+        if (cli_stopped)
             return command_stopped_code(w->self);
         uint64_t left = w->bytes - done;
         ssize_t k = read(w->in, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES);

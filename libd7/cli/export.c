@@ -235,7 +235,7 @@ static int export_to(export_job *job, const export_options *o) {
     job->final = o->output;
     job->level = o->level;
     if (strcmp(o->output, "-") == 0)
-        command_catch_stop();
+        cli_catch_stop();
     else
         code = result_begin(job->self, o->output, o->overwrite, &result);
     job->temporary = result.temporary;

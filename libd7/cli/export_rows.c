@@ -218,7 +218,7 @@ static int read_range(export_job *job, const read_options *o, int *ret_code, d7_
     if (rc != 0)
         return rc;
     while (*ret_code == 0 &&
-           (rc = command_stopped ? D7_ERR_CANCELLED : d7_columns_next(columns, &chunk, err)) == 0 &&
+           (rc = cli_stopped ? D7_ERR_CANCELLED : d7_columns_next(columns, &chunk, err)) == 0 &&
            chunk.n > 0) {
         *ret_code = o->take(o->ctx, &chunk);
         job->done += chunk.n * o->n;

@@ -62,7 +62,7 @@ static bool follow_option(void *ctx, int option, const char *argument) {
 /* Ends early when the command is stopped. */
 static void sleep_for(uint64_t ns) {
     struct timespec t = {.tv_sec = (time_t)(ns / second_ns), .tv_nsec = (long)(ns % second_ns)};
-    if (!command_stopped)
+    if (!cli_stopped)
         nanosleep(&t, NULL);
 }
 
@@ -83,7 +83,7 @@ static int go_on(follow *f, bool *ret_there) {
     uint64_t until = follow_now_ns() + f->o->wait_ns;
     char *next = follow_next_part(f->path);
     *ret_there = next && is_there(f, next);
-    while (next && !*ret_there && follow_now_ns() < until && !command_stopped) {
+    while (next && !*ret_there && follow_now_ns() < until && !cli_stopped) {
         sleep_for(second_ns / 20);
         *ret_there = is_there(f, next);
     }
@@ -92,7 +92,7 @@ static int go_on(follow *f, bool *ret_there) {
     if (*ret_there) {
         follow_tell(f, "next", "%s: closed; the recording goes on in %s", f->path, next);
         code = follow_open(f, next);
-    } else if (!command_stopped) {
+    } else if (!cli_stopped) {
         follow_tell(f, "closed", "%s: closed", f->path);
     }
     free(next);
@@ -126,7 +126,7 @@ static int run(follow *f) {
             code = leave(f, &more);
         else
             sleep_for(f->o->interval_ns);
-        if (code != 0 || !more || command_stopped)
+        if (code != 0 || !more || cli_stopped)
             break;
         code = follow_refresh(f);
     }
@@ -149,7 +149,7 @@ static int follow_run(const command *self, int argc, char **argv) {
     o.names = argv + optind + 1;
     o.n_names = (size_t)(argc - optind - 1);
     follow f = {.o = &o};
-    command_catch_stop();
+    cli_catch_stop();
     code = run(&f);
     follow_close(&f);
     free(f.path);

@@ -109,7 +109,7 @@ static int print_rows(follow *f, d7_columns *columns, uint64_t to) {
     d7_error err;
     d7_chunk chunk;
     int rc;
-    while ((rc = d7_columns_next(columns, &chunk, &err)) == 0 && chunk.n && !command_stopped) {
+    while ((rc = d7_columns_next(columns, &chunk, &err)) == 0 && chunk.n && !cli_stopped) {
         if (chunk.first_item > f->at)
             tell_lost(f, chunk.first_item);
         if (f->o->json)
@@ -123,7 +123,7 @@ static int print_rows(follow *f, d7_columns *columns, uint64_t to) {
     /* A file that is cut while it is read is found so by the next refresh. */
     if (rc != 0)
         return rc == D7_ERR_TRUNCATED || rc == D7_ERR_STATE ? 0 : command_fail(f->o->self, "%s", err.text);
-    if (f->at < to && !command_stopped) {
+    if (f->at < to && !cli_stopped) {
         tell_lost(f, to);
         f->at = to;
     }

@@ -118,7 +118,7 @@ static int count_photons(image *im) {
 /* ---- numbers ---- */
 
 static void write_csv(const image *im, FILE *out) {
-    for (size_t y = 0; y < im->pixels && !ferror(out) && !command_stopped; y++)
+    for (size_t y = 0; y < im->pixels && !ferror(out) && !cli_stopped; y++)
         for (size_t x = 0; x < im->pixels; x++)
             fprintf(out, "%" PRIu64 "%c", bins_count(im->bins, y * im->pixels + x),
                     x + 1 == im->pixels ? '\n' : ',');
@@ -132,7 +132,7 @@ static void write_npy(const image *im, FILE *out) {
     size_t size = is_wide ? sizeof *wide : sizeof *narrow;
     if (cli_npy_header(out, 'u', size, shape, 2, false) != 0)
         return;
-    for (size_t y = 0; y < im->pixels && !command_stopped; y++) {
+    for (size_t y = 0; y < im->pixels && !cli_stopped; y++) {
         for (size_t x = 0; x < im->pixels; x++) {
             wide[x] = bins_count(im->bins, y * im->pixels + x);
             narrow[x] = (uint32_t)wide[x];

@@ -174,7 +174,7 @@ static int import_batches(import_job *job, uint8_t *records, cli_progress *bar) 
             check_end(job, (size_t)got % 4);
             return 0;
         }
-        if (command_stopped)
+        if (cli_stopped)
             return command_stopped_code(job->self);
         cli_progress_update(bar, job->in.offset);
     }

@@ -151,7 +151,7 @@ static int begin_ms(import_job *job, uint64_t photon, uint64_t time) {
         ms->next_time = (uint64_t)ceill((long double)ms->next * ms->units_per_ms);
         if (ms->n == IMPORT_MS_ROOM && flush_ms(job) != 0)
             return CLI_USAGE;
-        if (command_stopped)
+        if (cli_stopped)
             return command_stopped_code(job->self);
     }
     return 0;

@@ -288,7 +288,7 @@ static void repair_in_place(repair_job *job, const char *path) {
     cli_progress_start(&bar, "closing", "B", 0);
     job->options.progress = command_progress;
     job->options.progress_ctx = &bar;
-    command_catch_stop();
+    cli_catch_stop();
     int rc = d7_repair_in_place(path, &job->options, &report, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
@@ -333,7 +333,7 @@ static void repair_copy(repair_job *job, const char *path, const char *out) {
     int rc = d7_repair(path, result.temporary, &job->options, &report, &err);
     cli_progress_end(&bar, bar.total);
     if (rc != 0)
-        tell_failure(job, path, rc == D7_ERR_CANCELLED ? COMMAND_STOPPED_TEXT : err.text,
+        tell_failure(job, path, rc == D7_ERR_CANCELLED ? CLI_STOPPED_TEXT : err.text,
                      failure_code(job, path, rc));
     else
         finish_copy(job, path, &result, &report);
@@ -384,7 +384,7 @@ static void repair_folder(repair_job *job, const char *path) {
         return;
     }
     for (int i = 0; i < n; i++) {
-        if (!command_stopped)
+        if (!cli_stopped)
             repair_member(job, path, members[i]->d_name);
         free(members[i]);
     }
@@ -418,7 +418,7 @@ static int repair_all(repair_job *job, const char *path) {
         printf("[");
     if (folder)
         repair_folder(job, path);
-    if (folder && command_stopped && job->code != CLI_USAGE)
+    if (folder && cli_stopped && job->code != CLI_USAGE)
         note_code(job, command_stopped_code(job->self));
     if (!folder)
         repair_file(job, path);

@@ -11,24 +11,8 @@
 #include "base/printable.h"
 #include "cli/output.h"
 
-volatile sig_atomic_t command_stopped;
-
-static void note_stop(int signal_number) {
-    (void)signal_number;
-    command_stopped = 1;
-}
-
-void command_catch_stop(void) {
-    struct sigaction action = {.sa_handler = note_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-    struct sigaction now;
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL && !command_stopped)
-            sigaction(signals[i], &action, NULL);
-}
-
 int command_stopped_code(const command *self) {
-    return command_fail(self, COMMAND_STOPPED_TEXT);
+    return command_fail(self, CLI_STOPPED_TEXT);
 }
 
 /* The files that are read, known by where they lie and not by their names. */
@@ -150,7 +134,7 @@ int result_begin(const command *self, const char *path, bool overwrite, result_f
         return code;
     }
     note_names(ret);
-    command_catch_stop();
+    cli_catch_stop();
     return 0;
 }
 
@@ -185,7 +169,7 @@ static void sync_folder(const char *path) {
 
 int result_commit(result_file *result) {
     int code = 0;
-    if (command_stopped)
+    if (cli_stopped)
         code = command_stopped_code(result->self);
     else if (sync_it(result->temporary) != 0)
         code = command_fail(result->self, "%s: writing it out failed: %s", result->path, strerror(errno));

@@ -3,8 +3,7 @@
 #ifndef D7_CLI_RESULT_H
 #define D7_CLI_RESULT_H
 
-#include <signal.h>
-
+#include "cli/stop.h"
 #include "commands.h"
 
 typedef struct result_file {
@@ -17,7 +16,7 @@ typedef struct result_file {
 /* Notes a file that is read: no result of this process may replace it, by whatever path. One that is not there is nobody's. */
 void result_source(const char *path);
 
-/* Prepares a result and makes SIGINT, SIGTERM and SIGHUP set command_stopped. `temporary` does not exist yet.
+/* Prepares a result and makes SIGINT, SIGTERM and SIGHUP set cli_stopped. `temporary` does not exist yet.
  * Returns 0, or an exit code after saying why: the file is there and `overwrite` is false, a writer holds it, or it
  * is a source. */
 int result_begin(const command *self, const char *path, bool overwrite, result_file *ret);
@@ -33,14 +32,8 @@ void result_drop(result_file *result);
  * NULL: out of memory. To be freed. command_fail() does so by itself. */
 char *result_message(const char *text);
 
-/* Set by SIGINT, SIGTERM and SIGHUP after the first result_begin() (or command_catch_stop()): answer it with D7_ERR_CANCELLED,
- * drop the results and return command_stopped_code(). A second signal ends the process at once. */
-extern volatile sig_atomic_t command_stopped;
-void command_catch_stop(void);
-
-#define COMMAND_STOPPED_TEXT "stopped; nothing was left under a final name"
-
-/* Says that the command was stopped; returns the exit code. */
+/* Says that the command was stopped; returns the exit code. Where cli_stopped is set after the first result_begin() (or
+ * cli_catch_stop()), answer with D7_ERR_CANCELLED, drop the results and return this. */
 int command_stopped_code(const command *self);
 
 #endif

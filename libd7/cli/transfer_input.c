@@ -75,7 +75,7 @@ int input_open(transfer_input *ret, const command *self, const char *path, const
 
 static int stopped(void *ctx, uint64_t done, uint64_t total) {
     (void)ctx, (void)done, (void)total;
-    return command_stopped;
+    return cli_stopped;
 }
 
 int input_count(const transfer_input *in) {

@@ -231,7 +231,7 @@ static int put_rows(rows *s, d7_columns *columns) {
     while (!full) {
         d7_chunk chunk;
         d7_error err;
-        if (command_stopped)
+        if (cli_stopped)
             return command_stopped_code(s->m->self);
         if (d7_columns_next(columns, &chunk, &err) != 0)
             return columns_failed(s, &err);

@@ -35,7 +35,7 @@ int output_begin(transfer_output *ret, const command *self, const output_options
 
 int output_end(transfer_output *out, uint64_t *ret_bytes) {
     d7_error err;
-    int code = command_stopped                           ? command_stopped_code(out->self)
+    int code = cli_stopped                               ? command_stopped_code(out->self)
                : d7_writer_close(out->writer, &err) != 0 ? command_fail(out->self, "%s", err.text)
                                                          : 0;
     *ret_bytes = d7_writer_written_bytes(out->writer);

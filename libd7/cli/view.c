@@ -74,7 +74,7 @@ static int open_reader(view *v) {
 static int open_output(view *v) {
     if (strcmp(v->output, "-") == 0) {
         v->out = stdout;
-        command_catch_stop();
+        cli_catch_stop();
         return 0;
     }
     return result_begin(v->self, v->output, v->overwrite, &v->result);
@@ -131,7 +131,7 @@ static int read_rows(view *v, const rows_job *job, cli_progress *bar, uint64_t *
     if (rc != 0)
         return rc;
     for (;;) {
-        rc = command_stopped ? D7_ERR_CANCELLED : d7_columns_next(columns, &chunk, err);
+        rc = cli_stopped ? D7_ERR_CANCELLED : d7_columns_next(columns, &chunk, err);
         if (rc != 0 || chunk.n == 0)
             break;
         job->take(job->ctx, &chunk);
@@ -265,7 +265,7 @@ static int write_failed(view *v, const char *reason) {
 }
 
 int view_flush(view *v) {
-    if (command_stopped)
+    if (cli_stopped)
         return command_stopped_code(v->self);
     return fflush(v->out) != 0 || ferror(v->out) ? write_failed(v, strerror(errno)) : 0;
 }
@@ -285,7 +285,7 @@ int view_write_png(view *v, const plot_figure *figure, const char *title) {
 
 static void write_csv(const view_table *table, FILE *out) {
     fprintf(out, "%s\n", table->names);
-    for (size_t row = 0; row < table->rows && !ferror(out) && !command_stopped; row++) {
+    for (size_t row = 0; row < table->rows && !ferror(out) && !cli_stopped; row++) {
         table->print(table->ctx, row, out);
         fputc('\n', out);
     }

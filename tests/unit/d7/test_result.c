@@ -99,10 +99,10 @@ static void a_signal_stops(void **state) {
     assert_int_equal(result_begin(&self, path, false, &r), 0);
     write_text(r.temporary, "half");
     assert_int_equal(raise(SIGTERM), 0);
-    assert_int_equal(command_stopped, 1);
+    assert_int_equal(cli_stopped, 1);
     assert_int_equal(result_commit(&r), 2);
     assert_int_equal(n_files(), 0);
-    command_stopped = 0;
+    cli_stopped = 0;
 }
 
 int main(void) {

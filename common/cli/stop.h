@@ -1,0 +1,14 @@
+/* Ending a command by a signal. */
+#ifndef COMMON_CLI_STOP_H
+#define COMMON_CLI_STOP_H
+
+#include <signal.h>
+
+/* Set by SIGINT, SIGTERM and SIGHUP after cli_catch_stop(): end the work, leave nothing under a final name. A second
+ * signal ends the process at once. Calling it again does no harm. */
+extern volatile sig_atomic_t cli_stopped;
+void cli_catch_stop(void);
+
+#define CLI_STOPPED_TEXT "stopped; nothing was left under a final name"
+
+#endif

@@ -13,7 +13,7 @@ import require
 require.module("numpy")
 require.module("numcodecs")
 import dafref  # noqa: E402
-from support import columns_of, daf, dump, exact, folder, random_model, rows_of, same  # noqa: E402
+from support import columns_of, daf, exact, folder, random_model, same, set_model  # noqa: E402
 
 ZIP = require.program("zip")
 UNZIP = require.program("unzip")
@@ -34,23 +34,6 @@ def small_model():
                 del matrices[name]
     model["scalars"] = {"s": {"type": "String", "value": "ünïcødé"}, "n": {"type": "Int64", "value": "-7"}}
     return model
-
-
-def write(model, path, packing):
-    daf("set", path, "scalar", "name", "--value", "x", "--create")
-    for name, scalar in model["scalars"].items():
-        daf("set", path, "scalar", name, "--type", scalar["type"], "--format", "json", data=dump(scalar["value"]))
-    for axis, entries in model["axes"].items():
-        daf("set", path, "axis", axis, data="".join(entry + "\n" for entry in entries).encode())
-    for axis, vectors in model["vectors"].items():
-        for name, vector in vectors.items():
-            daf("set", path, "vector", axis, name, "--type", vector["eltype"], "--format", "json", *packing,
-                data=dump(vector["values"]))
-    for rows, by_columns in model["matrices"].items():
-        for columns, matrices in by_columns.items():
-            for name, matrix in matrices.items():
-                daf("set", path, "matrix", rows, columns, name, "--type", matrix["eltype"], "--format", "json", *packing,
-                    data=dump(rows_of(matrix["columns"], len(model["axes"][rows]))))
 
 
 def content(path):
@@ -99,10 +82,10 @@ def ours_by_others(model, base):
         tree = os.path.join(base, "tree%d.daf" % number)
         single = os.path.join(base, "single%d.daf.zip" % number)
         plural = os.path.join(base, "plural%d.dafs.zip" % number)
-        write(model, tree, packing)
+        set_model(model, tree, packing, "x")
         expected = content(tree)
         for path, archive in [(single, single), (plural + "#/one", plural), (plural + "#/a/b", plural)]:
-            write(model, path, packing)
+            set_model(model, path, packing, "x")
             tests_clean(archive)
             same(content(path), expected, path)
             read_by_ours(path, expected)

@@ -9,30 +9,10 @@ import require
 require.module("numpy")
 require.module("numcodecs")
 import dafref  # noqa: E402
-from support import columns_of, daf, dump, exact, folder, random_model, rows_of, same  # noqa: E402
+from support import columns_of, daf, exact, folder, random_model, same, set_model  # noqa: E402
 
 LENGTHS = {"few": 3, "many": 400}
 PACKED = ["--packed", "--chunk-kb", "1"]
-
-
-def write_with_ours(model, path, packing):
-    daf("set", path, "scalar", "name", "--value", "made by daf", "--create")
-    for name, scalar in model["scalars"].items():
-        if scalar["value"] in ("NaN", "Infinity", "-Infinity"):
-            continue
-        daf("set", path, "scalar", name, "--type", scalar["type"], "--format", "json", data=dump(scalar["value"]))
-    for axis, entries in model["axes"].items():
-        daf("set", path, "axis", axis, data="".join(entry + "\n" for entry in entries).encode())
-    for axis, vectors in model["vectors"].items():
-        for name, vector in vectors.items():
-            daf("set", path, "vector", axis, name, "--type", vector["eltype"], "--format", "json", *packing,
-                data=dump(vector["values"]))
-    for rows, by_columns in model["matrices"].items():
-        for columns, matrices in by_columns.items():
-            for name, matrix in matrices.items():
-                data = rows_of(matrix["columns"], len(model["axes"][rows]))
-                daf("set", path, "matrix", rows, columns, name, "--type", matrix["eltype"], "--format", "json",
-                    *packing, data=dump(data))
 
 
 def check_ours_by_reference(model, path):
@@ -98,7 +78,7 @@ def main():
         for seed, packing in ((1, ["--flat"]), (2, PACKED), (3, PACKED + ["--codec", "gzip"])):
             model = random_model(seed, LENGTHS if seed > 1 else {"few": 3, "none": 0})
             path = os.path.join(base, "ours-%d.daf" % seed)
-            write_with_ours(model, path, packing)
+            set_model(model, path, packing, "made by daf")
             check_ours_by_reference(model, path)
         for seed, packing in ((4, None), (5, dafref.Packing("zstd")), (6, dafref.Packing("gzip")),
                               (7, dafref.Packing("zstd", kind="zipped"))):

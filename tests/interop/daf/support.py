@@ -103,3 +103,24 @@ def same(got, expected, what):
 
 def dump(values):
     return json.dumps(values).encode()
+
+
+def set_model(model, path, packing, label):
+    """Makes a repository of a model by `daf set`, with `label` as its name. Floats that no scalar can be are left out."""
+    daf("set", path, "scalar", "name", "--value", label, "--create")
+    for name, scalar in model["scalars"].items():
+        if scalar["value"] in ("NaN", "Infinity", "-Infinity"):
+            continue
+        daf("set", path, "scalar", name, "--type", scalar["type"], "--format", "json", data=dump(scalar["value"]))
+    for axis, entries in model["axes"].items():
+        daf("set", path, "axis", axis, data="".join(entry + "\n" for entry in entries).encode())
+    for axis, vectors in model["vectors"].items():
+        for name, vector in vectors.items():
+            daf("set", path, "vector", axis, name, "--type", vector["eltype"], "--format", "json", *packing,
+                data=dump(vector["values"]))
+    for rows, by_columns in model["matrices"].items():
+        for columns, matrices in by_columns.items():
+            for name, matrix in matrices.items():
+                data = rows_of(matrix["columns"], len(model["axes"][rows]))
+                daf("set", path, "matrix", rows, columns, name, "--type", matrix["eltype"], "--format", "json",
+                    *packing, data=dump(data))

@@ -6,9 +6,7 @@
 
 int daf__edit_begin(daf__edit *e, daf *d, daf_error *err) {
     *e = (daf__edit){.d = d};
-    if (!d->writable)
-        return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
-    return 0;
+    return daf__handle_is_writable(d, err);
 }
 
 int daf__edit_create(daf__edit *e, daf__out **ret, daf_error *err) {

@@ -246,6 +246,23 @@ static int set_up(daf *d, const daf_options *options, daf_error *err) {
     return daf__settings_init(&d->settings, options, err);
 }
 
+static int open_as(daf **ret, int dirfd, const char *path, daf__open_mode mode, const daf_options *options,
+                   daf_error *err) {
+    daf *d = calloc(1, sizeof *d);
+    if (!d)
+        return daf__no_memory(err);
+    d->writable = mode.writable;
+    int rc = set_up(d, options, err);
+    if (rc == 0)
+        rc = open_store(d, dirfd, path, mode, options, err);
+    if (rc) {
+        daf_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
 int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const daf_options *options,
                daf_error *err) {
     daf_options defaults;
@@ -256,36 +273,12 @@ int daf_openat(daf **ret, int dirfd, const char *path, const char *mode, const d
         daf_options_init(&defaults);
         options = &defaults;
     }
-    daf *d = calloc(1, sizeof *d);
-    if (!d)
-        return daf__no_memory(err);
     int rc = parse_mode(&parsed, mode, err);
-    d->writable = parsed.writable;
-    if (rc == 0)
-        rc = set_up(d, options, err);
-    if (rc == 0)
-        rc = open_store(d, dirfd, path, parsed, options, err);
-    if (rc) {
-        daf_free(d);
-        return rc;
-    }
-    *ret = d;
-    return 0;
+    return rc ? rc : open_as(ret, dirfd, path, parsed, options, err);
 }
 
 int daf__open_untouched(daf **ret, const char *path, const daf_options *options, daf_error *err) {
-    daf *d = calloc(1, sizeof *d);
-    if (!d)
-        return daf__no_memory(err);
-    int rc = set_up(d, options, err);
-    if (rc == 0)
-        rc = open_store(d, AT_FDCWD, path, (daf__open_mode){.untouched = true}, options, err);
-    if (rc) {
-        daf_free(d);
-        return rc;
-    }
-    *ret = d;
-    return 0;
+    return open_as(ret, AT_FDCWD, path, (daf__open_mode){.untouched = true}, options, err);
 }
 
 int daf_open_memory(daf **ret, const daf_options *options, daf_error *err) {
@@ -317,9 +310,16 @@ int daf_open(daf **ret, const char *path, const char *mode, const daf_options *o
 
 /* ---- batches and closing */
 
+int daf__handle_is_writable(const daf *d, daf_error *err) {
+    return d->writable
+               ? 0
+               : daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
+}
+
 int daf_batch_begin(daf *d, daf_error *err) {
-    if (!d->writable)
-        return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
+    int rc = daf__handle_is_writable(d, err);
+    if (rc)
+        return rc;
     if (d->in_batch)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s: a batch is open already", d->store->path);
     d->in_batch = d->store->batching = true;

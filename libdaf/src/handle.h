@@ -52,6 +52,9 @@ enum { DAF__PROPERTY_TEXT = 200 };
 /* 'vector "age" on axis "cell"', for messages. Returns text. */
 const char *daf__property_text(char text[DAF__PROPERTY_TEXT], const daf__property *p);
 
+/* 0; DAF_ERR_READ_ONLY, with a sentence. */
+int daf__handle_is_writable(const daf *d, daf_error *err);
+
 /* DAF_ERR_MISSING, with a sentence. */
 int daf__no_property(const daf *d, const daf__property *p, daf_error *err);
 

@@ -307,26 +307,6 @@ static int http_axis_length(daf__store *base, uint64_t *ret, const char *axis, d
     return rc;
 }
 
-static int refuse(daf__store *base, daf_error *err) {
-    return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: nothing can be written to a URL", base->path);
-}
-
-static int http_create(daf__store *base, daf__out **ret, daf_error *err) {
-    (void)ret;
-    return refuse(base, err);
-}
-
-static int http_apply(daf__store *base, daf__change *c, daf_error *err) {
-    (void)c;
-    return refuse(base, err);
-}
-
-static int http_settle(daf__store *base, daf_error *err) {
-    (void)base;
-    (void)err;
-    return 0;
-}
-
 static void http_free(daf__store *base) {
     http_store *s = (http_store *)base;
     for (size_t i = 0; i < s->n; i++)
@@ -344,9 +324,9 @@ static const daf__store_ops http_ops = {
     .stamp = http_stamp,
     .list = http_list,
     .axis_length = http_axis_length,
-    .create = http_create,
-    .apply = http_apply,
-    .settle = http_settle,
+    .create = daf__unwritable_create,
+    .apply = daf__unwritable_apply,
+    .settle = daf__unwritable_settle,
     .free = http_free,
 };
 
@@ -399,7 +379,8 @@ int daf__http_store_open(daf__store **ret, const char *url, const daf__http_sett
     http_store *s = calloc(1, sizeof *s);
     if (!s)
         return daf__no_memory(err);
-    s->base = (daf__store){.ops = &http_ops, .kind = "daf directory"};
+    s->base = (daf__store){
+        .ops = &http_ops, .kind = "daf directory", .unwritable = "nothing can be written to a URL"};
     s->gap_bytes = settings->gap_bytes;
     int rc = daf__http_client_new(&s->client, url, &settings->limits, err);
     if (rc == 0 && !(s->base.path = strdup(daf__http_shown_url(s->client))))

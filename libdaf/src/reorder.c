@@ -47,14 +47,15 @@ static int check_order(const reorder *r, daf_error *err) {
 static int check(const reorder *r, daf_error *err) {
     const daf *d = r->d;
     daf__property axis = daf__axis_property(r->axis);
-    if (!d->writable)
-        return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: opened for reading only", d->store->path);
+    int rc = daf__handle_is_writable(d, err);
+    if (rc)
+        return rc;
     if (d->store->append_only)
         return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "ZipDaf is append-only; can't reorder in: %s",
                          daf__store_full_path(d->store));
     if (r->n > 0 && !r->order)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "the new order is NULL");
-    int rc = daf__check_readable(&axis, err);
+    rc = daf__check_readable(&axis, err);
     return rc ? rc : check_order(r, err);
 }
 

@@ -143,26 +143,13 @@ int daf__text_places_take(daf__text_places *p, const daf__shard *s, uint64_t k, 
     return rc ? rc : daf__buf_check(&p->pool, err);
 }
 
+static const char *text_in_pool(const void *ctx, uint64_t i) {
+    const daf__text_places *p = ctx;
+    return (const char *)p->pool.data + p->offsets[i];
+}
+
 int daf__text_places_finish(daf__text_places *p, daf__texts *ret, daf_error *err) {
-    uint64_t n = p->box.n_rows * p->box.n_columns;
-    size_t bytes = 1;
-    for (uint64_t i = 0; i < n; i++)
-        bytes += strlen((const char *)p->pool.data + p->offsets[i]) + 1;
-    char *pool = malloc(bytes);
-    const char **next = malloc(((size_t)n + 1) * sizeof *next);
-    if (!pool || !next) {
-        free(pool);
-        free(next);
-        return daf__no_memory(err);
-    }
-    char *to = pool;
-    for (uint64_t i = 0; i < n; i++) {
-        next[i] = to;
-        to = stpcpy(to, (const char *)p->pool.data + p->offsets[i]) + 1;
-    }
-    next[n] = to;
-    *ret = (daf__texts){.pool = pool, .next = next, .n = n};
-    return 0;
+    return daf__texts_gather(ret, text_in_pool, p, p->box.n_rows * p->box.n_columns, err);
 }
 
 typedef struct text_sink {

@@ -162,6 +162,22 @@ int daf__store_read(daf__store *s, daf__buf *ret, daf__stamp *stamp, const char 
     return rc;
 }
 
+int daf__unwritable_create(daf__store *s, daf__out **ret, daf_error *err) {
+    (void)ret;
+    return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: %s", s->path, s->unwritable);
+}
+
+int daf__unwritable_apply(daf__store *s, daf__change *c, daf_error *err) {
+    (void)c;
+    return daf__unwritable_create(s, NULL, err);
+}
+
+int daf__unwritable_settle(daf__store *s, daf_error *err) {
+    (void)s;
+    (void)err;
+    return 0;
+}
+
 const char *daf__store_where(char text[DAF__WHERE_TEXT], const daf__store *s, const char *key) {
     snprintf(text, DAF__WHERE_TEXT, "%s/%s", s->path, key);
     return text;

@@ -134,18 +134,24 @@ typedef struct daf__store_ops {
 
 struct daf__store {
     const daf__store_ops *ops;
-    const char *kind;    /* "daf directory", for messages */
-    char *path;          /* as the caller gave it, for messages */
-    char *full_path;     /* archives: absolute, group included; else NULL */
-    bool keeps_metadata; /* has a metadata.json */
-    bool append_only;    /* takes no change but files put under names that are free: an archive */
-    bool made;           /* this open made it */
-    bool fresh;          /* has no marker daf.json: to be made, or no repository */
-    bool batching;       /* settle comes at the end of several changes */
+    const char *kind;       /* "daf directory", for messages */
+    char *path;             /* as the caller gave it, for messages */
+    char *full_path;        /* archives: absolute, group included; else NULL */
+    bool keeps_metadata;    /* has a metadata.json */
+    bool append_only;       /* takes no change but files put under names that are free: an archive */
+    bool made;              /* this open made it */
+    bool fresh;             /* has no marker daf.json: to be made, or no repository */
+    bool batching;          /* settle comes at the end of several changes */
+    const char *unwritable; /* of a store that is only read: why, for messages */
 };
 
 /* The path as messages about what an archive cannot do want it. */
 const char *daf__store_full_path(const daf__store *s);
+
+/* What a store that is only read does in place of writing: DAF_ERR_READ_ONLY, with its `unwritable`. */
+int daf__unwritable_create(daf__store *s, daf__out **ret, daf_error *err);
+int daf__unwritable_apply(daf__store *s, daf__change *c, daf_error *err);
+int daf__unwritable_settle(daf__store *s, daf_error *err);
 
 /* Whether the file is there. */
 int daf__store_has(daf__store *s, bool *ret, const char *key, daf_error *err);

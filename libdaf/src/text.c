@@ -58,10 +58,11 @@ err_free_content:
     return rc;
 }
 
-int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_error *err) {
+int daf__texts_gather(daf__texts *ret, const char *(*text)(const void *ctx, uint64_t i), const void *ctx,
+                      uint64_t n, daf_error *err) {
     size_t bytes = 1;
     for (uint64_t i = 0; i < n; i++)
-        bytes += strlen(texts[i]) + 1;
+        bytes += strlen(text(ctx, i)) + 1;
     char *pool = malloc(bytes);
     const char **next = malloc(((size_t)n + 1) * sizeof *next);
     if (!pool || !next) {
@@ -72,11 +73,20 @@ int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_e
     char *to = pool;
     for (uint64_t i = 0; i < n; i++) {
         next[i] = to;
-        to = stpcpy(to, texts[i]) + 1;
+        to = stpcpy(to, text(ctx, i)) + 1;
     }
     next[n] = to;
     *ret = (daf__texts){.pool = pool, .next = next, .n = n};
     return 0;
+}
+
+static const char *text_of_array(const void *ctx, uint64_t i) {
+    const char *const *texts = ctx;
+    return texts[i];
+}
+
+int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_error *err) {
+    return daf__texts_gather(ret, text_of_array, texts, n, err);
 }
 
 int daf__count_lines(daf__file *f, uint64_t *ret, daf_error *err) {

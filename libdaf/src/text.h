@@ -22,7 +22,11 @@ static inline size_t daf__texts_bytes(const daf__texts *t, uint64_t i) {
  * Returns 0; DAF_ERR_CORRUPT no UTF-8; DAF_ERR_NOMEM. */
 int daf__texts_split(daf__texts *ret, daf__buf *content, const char *where, daf_error *err);
 
-/* Copies the texts. Returns 0; DAF_ERR_NOMEM. */
+/* Copies n texts, each where text(ctx, i) says that it is. Returns 0; DAF_ERR_NOMEM. */
+int daf__texts_gather(daf__texts *ret, const char *(*text)(const void *ctx, uint64_t i), const void *ctx,
+                      uint64_t n, daf_error *err);
+
+/* The same of an array. Returns 0; DAF_ERR_NOMEM. */
 int daf__texts_copy(daf__texts *ret, const char *const *texts, uint64_t n, daf_error *err);
 
 /* The number of lines of a text file, read in pieces. */

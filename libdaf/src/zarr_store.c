@@ -332,28 +332,6 @@ static int zarr_list(daf__store *base, daf_names *ret, const char *folder, daf__
     return 0;
 }
 
-/* ---- what cannot be */
-
-static int refuse(daf__store *base, daf_error *err) {
-    return daf__fail(err, DAF_ERR_READ_ONLY, 0, 0, "%s: a Zarr tree is not written to", base->path);
-}
-
-static int zarr_create(daf__store *base, daf__out **ret, daf_error *err) {
-    (void)ret;
-    return refuse(base, err);
-}
-
-static int zarr_apply(daf__store *base, daf__change *c, daf_error *err) {
-    (void)c;
-    return refuse(base, err);
-}
-
-static int zarr_settle(daf__store *base, daf_error *err) {
-    (void)base;
-    (void)err;
-    return 0;
-}
-
 static void zarr_free(daf__store *base) {
     daf__zarr_store *s = (daf__zarr_store *)base;
     daf__zarr_made_free(&s->made);
@@ -369,9 +347,9 @@ static const daf__store_ops zarr_ops = {
     .stamp = zarr_stamp,
     .list = zarr_list,
     .axis_length = axis_length,
-    .create = zarr_create,
-    .apply = zarr_apply,
-    .settle = zarr_settle,
+    .create = daf__unwritable_create,
+    .apply = daf__unwritable_apply,
+    .settle = daf__unwritable_settle,
     .free = zarr_free,
 };
 
@@ -442,7 +420,8 @@ int daf__zarr_store_open(daf__store **ret, daf__store *tree, daf_error *err) {
         return daf__no_memory(err);
     }
     s->tree = tree;
-    s->base = (daf__store){.ops = &zarr_ops, .kind = "daf zarr group"};
+    s->base = (daf__store){
+        .ops = &zarr_ops, .kind = "daf zarr group", .unwritable = "a Zarr tree is not written to"};
     s->base.path = strdup(tree->path);
     s->base.full_path = tree->full_path ? strdup(tree->full_path) : NULL;
     int rc = s->base.path && (!tree->full_path || s->base.full_path) ? 0 : daf__no_memory(err);

@@ -11,7 +11,9 @@ import zipfile
 
 import dafref
 import require
-from support import FIXTURES, daf, files_of, folder, same
+from support import daf, files_of, fixtures, folder, same
+
+FIXTURES = fixtures()
 
 SOURCES = ["flat-all-types/repo.daf", "packed-all-types/blosc_zstd_bitshuffle.daf", "packed/gzip.daf", "zipped/zstd.daf",
            "flat-v1.0/repo.daf", "flat-mixed-schemas/repo.daf", "flat-odd-names/repo.daf", "dafr-packed/zstd.daf",

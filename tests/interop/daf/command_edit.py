@@ -5,7 +5,9 @@ import os
 import shutil
 
 import dafref
-from support import FIXTURES, daf, files_of, folder, random_model, same
+from support import daf, files_of, fixtures, folder, random_model, same
+
+FIXTURES = fixtures()
 
 LENGTHS = {"bin": 700, "few": 3, "none": 0}
 

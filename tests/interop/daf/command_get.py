@@ -13,7 +13,9 @@ import numpy as np
 
 import dafref
 import require
-from support import FIXTURES, TYPES, daf, dump, folder, random_model, random_values, same
+from support import TYPES, daf, dump, fixtures, folder, random_model, random_values, same
+
+FIXTURES = fixtures()
 
 KINDS = {"Bool": "?", "Int8": "i1", "Int16": "<i2", "Int32": "<i4", "Int64": "<i8", "UInt8": "u1", "UInt16": "<u2", "UInt32": "<u4",
          "UInt64": "<u8", "Float32": "<f4", "Float64": "<f8"}

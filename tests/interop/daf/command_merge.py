@@ -6,7 +6,9 @@ import random
 import shutil
 
 import dafref
-from support import FIXTURES, TYPES, daf, files_of, folder, random_model, random_values, same
+from support import TYPES, daf, files_of, fixtures, folder, random_model, random_values, same
+
+FIXTURES = fixtures()
 
 EMPTY = {"Bool": False, "String": "", "Int64": "0", "UInt64": "0"}
 

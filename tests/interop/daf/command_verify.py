@@ -10,7 +10,9 @@ import zipfile
 
 import dafref
 import require
-from support import FIXTURES, daf, files_of, folder, random_model, same
+from support import daf, files_of, fixtures, folder, random_model, same
+
+FIXTURES = fixtures()
 
 LENGTHS = {"bin": 700, "few": 3}
 SEEN = set()

@@ -6,7 +6,9 @@ import shutil
 import subprocess
 
 import require
-from support import FIXTURES, daf, folder
+from support import daf, fixtures, folder
+
+FIXTURES = fixtures()
 
 SCRIPT = os.path.join(os.environ["PHOTOND_SOURCE"], "completions", "daf")
 

@@ -11,7 +11,7 @@ import require  # noqa: E402
 import support  # noqa: E402
 from http_server import Server  # noqa: E402
 
-FIXTURES = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf")
+FIXTURES = support.fixtures()
 REPOSITORIES = [("flat-all-types", "repo.daf"), ("packed", "zstd.daf"), ("packed", "gzip.daf"),
                 ("packed", "blosc_zstd_bitshuffle.daf"), ("packed-all-types", "zstd.daf"),
                 ("packed-wide-chunks", "gzip.daf"), ("zipped", "zstd.daf"), ("flat-odd-names", "repo.daf")]

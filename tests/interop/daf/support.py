@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,14 @@ RANGES = {"Int8": (-2**7, 2**7 - 1), "Int16": (-2**15, 2**15 - 1), "Int32": (-2*
           "UInt64": (0, 2**64 - 1)}
 
 
-FIXTURES = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf")
+_copies = []
+
+
+def fixtures():
+    """A copy of the fixtures: also a reading open makes the index of a repository that has none."""
+    here = tempfile.TemporaryDirectory(prefix="daf-fixtures-")
+    _copies.append(here)  # until the process ends
+    return shutil.copytree(os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf"), os.path.join(here.name, "daf"))
 
 
 def daf(*arguments, data=None, code=0, env=None, errors=True):

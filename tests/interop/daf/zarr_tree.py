@@ -11,10 +11,10 @@ np = require.module("numpy")
 zarr = require.module("zarr")
 require.module("numcodecs")
 import dafref  # noqa: E402
-from support import folder, random_model, same  # noqa: E402
+from support import fixtures, folder, random_model, same  # noqa: E402
 from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, ZstdCodec  # noqa: E402
 
-FIXTURES = os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf")
+FIXTURES = fixtures()
 REPOSITORIES = [
     "flat-all-types/repo.daf", "flat-v1.0/repo.daf", "flat-odd-names/repo.daf", "flat-mixed-schemas/repo.daf",
     "packed/zstd.daf", "packed/gzip.daf", "packed/blosc_zstd_bitshuffle.daf", "packed/blosc_lz4_bitshuffle.daf",

@@ -16,6 +16,7 @@ typedef struct job {
     cli_progress bar;
     daf_repacked sum;
     uint64_t done_bytes; /* as the repository had them */
+    uint64_t bytes;      /* so of the property that is under way */
     const char *separator;
 } job;
 
@@ -61,16 +62,28 @@ static void print_done(job *j, const target *t, const daf_repacked *r) {
     j->sum.after_bytes += r->after_bytes;
 }
 
-static int repack(job *j, const target *t) {
+static int stop(const job *j) {
+    return cli_fail(j->self, "stopped; what was reported is done, nothing is half done");
+}
+
+static bool show_progress(void *context, uint64_t done, uint64_t total) {
+    job *j = context;
+    double part = total ? (double)done / (double)total : 1;
+    cli_progress_update(&j->bar, j->done_bytes + (uint64_t)(part * (double)j->bytes));
+    return cli_stopped;
+}
+
+static int repack(job *j, const target *t, uint64_t bytes) {
     daf_repacked done;
     daf_error err;
+    j->bytes = bytes;
     if (cli_stopped)
-        return cli_fail(j->self, "stopped; what was reported is done, nothing is half done");
+        return stop(j);
     int rc = t->kind == TARGET_VECTOR
                  ? daf_repack_vector(j->d, &done, t->axis, t->name, &j->how, &err)
                  : daf_repack_matrix(j->d, &done, t->axis, t->columns, t->name, &j->how, &err);
     if (rc)
-        return command_fail(j->self, &err);
+        return rc == DAF_ERR_CANCELLED ? stop(j) : command_fail(j->self, &err);
     j->done_bytes += done.before_bytes;
     cli_progress_update(&j->bar, j->done_bytes);
     print_done(j, t, &done);
@@ -94,11 +107,23 @@ static int repack_all(job *j) {
             cli_fail(j->self, "%s", this->problem);
             code = CLI_PROBLEMS;
         } else {
-            code = repack(j, &t);
+            code = repack(j, &t, this->info.disk_bytes);
         }
     }
     report_free(&r);
     return code;
+}
+
+static int repack_one(job *j) {
+    const target *t = &j->target;
+    daf_info info;
+    daf_error err;
+    int rc = t->kind == TARGET_VECTOR ? daf_vector_info(j->d, &info, t->axis, t->name, &err)
+                                      : daf_matrix_info(j->d, &info, t->axis, t->columns, t->name, &err);
+    if (rc)
+        return command_fail(j->self, &err);
+    j->bar.total = info.disk_bytes;
+    return repack(j, t, info.disk_bytes);
 }
 
 static int repack_job(job *j) {
@@ -109,7 +134,7 @@ static int repack_job(job *j) {
     cli_progress_start(&j->bar, j->self->name, "B", 0);
     int code = daf_batch_begin(j->d, &err) ? command_fail(j->self, &err) : CLI_OK;
     if (code == CLI_OK)
-        code = j->all ? repack_all(j) : repack(j, &j->target);
+        code = j->all ? repack_all(j) : repack_one(j);
     if (daf_batch_commit(j->d, &err) != 0 && code == CLI_OK)
         code = command_fail(j->self, &err);
     cli_progress_end(&j->bar, j->done_bytes);
@@ -145,6 +170,8 @@ static int run_pack(const cli_command *self, int argc, char **argv) {
         PACKING_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
     job j = {.self = self};
     daf_set_options_init(&j.how);
+    j.how.progress = show_progress;
+    j.how.context = &j;
     j.how.packing = DAF_PACK_LARGE;
     int code = cli_options(self, argc, argv, options, take, &j, 1, 5);
     return code >= 0 ? code : run_job(&j, argc, argv);
@@ -155,6 +182,8 @@ static int run_unpack(const cli_command *self, int argc, char **argv) {
         {"json", no_argument, NULL, OPTION_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
     job j = {.self = self};
     daf_set_options_init(&j.how);
+    j.how.progress = show_progress;
+    j.how.context = &j;
     j.how.packing = DAF_PACK_NEVER;
     int code = cli_options(self, argc, argv, options, take, &j, 1, 5);
     return code >= 0 ? code : run_job(&j, argc, argv);

@@ -72,6 +72,19 @@ int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, si
     return daf__buf_check(&listed->descriptor, err);
 }
 
+uint64_t daf__edit_listed_bytes(const daf__edit *e) {
+    const daf__listed *l = &e->listed[0];
+    daf__key json = daf__key_with(&l->key, ".json"); /* which is not put again when it stays the same */
+    uint64_t bytes = l->descriptor.size;
+    for (size_t i = 0; e->n_listed && i < e->change.n_steps; i++) {
+        const daf__step *step = &e->change.steps[i];
+        bool payload =
+            strncmp(step->key, json.text, strlen(l->key.text) + 1) == 0 && strcmp(step->key, json.text) != 0;
+        bytes += step->out && payload ? step->out->size : 0;
+    }
+    return bytes;
+}
+
 static int note(daf__edit *e, daf_error *err) {
     daf__metadata *m = &e->d->metadata;
     int rc = e->removes ? daf__metadata_note_removed(m, &e->leaving, err) : 0;

@@ -43,6 +43,9 @@ int daf__edit_check_removal(const daf *d, const daf__property *p, daf_error *err
 /* The index gets `key` with the descriptor. */
 int daf__edit_list(daf__edit *e, const daf__key *key, const void *descriptor, size_t bytes, daf_error *err);
 
+/* The bytes that the first listed property's files will have. */
+uint64_t daf__edit_listed_bytes(const daf__edit *e);
+
 /* Adds the steps that put the new metadata.json in place. */
 int daf__edit_put_metadata(daf__edit *e, daf_error *err);
 

@@ -16,7 +16,11 @@ static daf_range piece_at(const daf_reader *r, uint64_t done, uint64_t per_piece
         .n_rows = rows, .first_column = column, .n_columns = columns - column < n ? columns - column : n};
 }
 
-static int copy_values(daf_reader *r, daf_stream *s, daf_error *err) {
+static bool is_stopped(const daf_set_options *o, uint64_t done, uint64_t n) {
+    return o->progress && o->progress(o->context, done, n);
+}
+
+static int copy_values(daf_reader *r, daf_stream *s, const daf_set_options *o, daf_error *err) {
     uint64_t n = daf_reader_rows(r) * daf_reader_columns(r), done = 0;
     size_t width =
         daf_reader_type(r) == DAF_STRING ? DAF__STRING_SIZE_ESTIMATE : daf_type_bytes(daf_reader_type(r));
@@ -32,6 +36,8 @@ static int copy_values(daf_reader *r, daf_stream *s, daf_error *err) {
         rc = daf_stream_put(s, values, daf_array_count(a), err);
         done += daf_array_count(a);
         daf_array_free(a);
+        if (rc == 0 && is_stopped(o, done, n))
+            rc = daf__fail(err, DAF_ERR_CANCELLED, 0, 0, "stopped");
     }
     return rc;
 }
@@ -41,7 +47,8 @@ static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_err
                                   : daf_open_matrix_reader(d, ret, p->axis, p->columns, p->name, err);
 }
 
-static int repack_dense(daf *d, const daf__property *p, const daf_set_options *o, daf_error *err) {
+static int repack_dense(daf *d, uint64_t *bytes, const daf__property *p, const daf_set_options *o,
+                        daf_error *err) {
     daf_reader *r;
     daf_stream *s = NULL;
     int rc = open_reader(d, &r, p, err);
@@ -49,15 +56,16 @@ static int repack_dense(daf *d, const daf__property *p, const daf_set_options *o
         return rc;
     rc = daf__stream_new(d, &s, p, daf_reader_type(r), o, true, err);
     if (rc == 0)
-        rc = copy_values(r, s, err);
+        rc = copy_values(r, s, o, err);
     daf_reader_free(r);
     if (rc == 0)
-        return daf_stream_finish(s, err);
+        return daf__stream_end(s, bytes, err);
     daf_stream_discard(s);
     return rc;
 }
 
-static int repack_sparse(daf *d, const daf__property *p, const daf_set_options *o, daf_error *err) {
+static int repack_sparse(daf *d, uint64_t *bytes, const daf__property *p, const daf_set_options *o,
+                         daf_error *err) {
     daf__loaded l;
     daf__descriptor plan;
     daf__edit e;
@@ -67,8 +75,11 @@ static int repack_sparse(daf *d, const daf__property *p, const daf_set_options *
     rc = daf__property_plan(&plan, d, &l.content, o, err);
     if (rc == 0)
         rc = daf__edit_begin(&e, d, err);
-    if (rc == 0)
-        rc = daf__edit_end(&e, daf__property_stage(&e, p, &l.content, &plan, true, err), err);
+    if (rc == 0) {
+        rc = daf__property_stage(&e, p, &l.content, &plan, true, err);
+        *bytes = daf__edit_listed_bytes(&e);
+        rc = daf__edit_end(&e, rc, err);
+    }
     daf__loaded_free(&l);
     return rc;
 }
@@ -80,14 +91,15 @@ static int info_of(daf *d, daf_info *ret, const daf__property *p, daf_error *err
 
 static int repack(daf *d, daf_repacked *ret, const daf__property *p, const daf_set_options *options,
                   daf_error *err) {
-    daf_info before, after;
+    daf_info before;
+    uint64_t bytes = 0;
     daf_set_options o;
     daf_set_options_init(&o);
     if (options) {
-        o.packing = options->packing;
-        o.codec = options->codec;
-        o.level = options->level;
-        o.target_chunk_kb = options->target_chunk_kb;
+        o = *options;
+        o.overwrite = o.both_layouts = false;
+        o.form = DAF_FORM_AS_GIVEN;
+        o.index_type = DAF_BOOL;
     }
     int rc = daf__check_writing(d, p, err);
     if (rc == 0)
@@ -95,12 +107,10 @@ static int repack(daf *d, daf_repacked *ret, const daf__property *p, const daf_s
     if (rc == 0)
         rc = info_of(d, &before, p, err);
     if (rc == 0)
-        rc = before.sparse ? repack_sparse(d, p, &o, err) : repack_dense(d, p, &o, err);
-    if (rc == 0 && ret)
-        rc = info_of(d, &after, p, err);
+        rc = before.sparse ? repack_sparse(d, &bytes, p, &o, err) : repack_dense(d, &bytes, p, &o, err);
     if (rc == 0 && ret)
         *ret = (daf_repacked){
-            .raw_bytes = after.raw_bytes, .before_bytes = before.disk_bytes, .after_bytes = after.disk_bytes};
+            .raw_bytes = before.raw_bytes, .before_bytes = before.disk_bytes, .after_bytes = bytes};
     return rc;
 }
 

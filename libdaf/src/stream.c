@@ -265,17 +265,25 @@ static int stage(daf_stream *s, daf__edit *e, daf_error *err) {
     return rc || s->repack ? rc : daf__property_stage_other(e, &s->property, &shape, &s->options, err);
 }
 
-int daf_stream_finish(daf_stream *s, daf_error *err) {
+int daf__stream_end(daf_stream *s, uint64_t *bytes, daf_error *err) {
     daf__edit e;
     int rc = check_whole(s, err);
     if (rc == 0 && s->writer)
         rc = daf__shard_writer_finish(s->writer, err);
     if (rc == 0)
         rc = daf__edit_begin(&e, s->d, err);
-    if (rc == 0)
-        rc = daf__edit_end(&e, stage(s, &e, err), err);
+    if (rc == 0) {
+        rc = stage(s, &e, err);
+        *bytes = daf__edit_listed_bytes(&e);
+        rc = daf__edit_end(&e, rc, err);
+    }
     daf_stream_discard(s);
     return rc;
+}
+
+int daf_stream_finish(daf_stream *s, daf_error *err) {
+    uint64_t bytes;
+    return daf__stream_end(s, &bytes, err);
 }
 
 void daf_stream_discard(daf_stream *s) {

@@ -358,6 +358,10 @@ typedef struct daf_set_options {
      * must hold them. */
     daf_type index_type;
     bool both_layouts; /* of a matrix on two axes: its transpose is stored too (see daf_relayout_matrix) */
+    /* Of daf_repack_vector and daf_repack_matrix: called now and then with how many of the elements of a dense property
+     * are done; true stops (DAF_ERR_CANCELLED), and nothing has changed. May be NULL. */
+    bool (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
 } daf_set_options;
 
 /* Fills in the defaults. */
@@ -596,12 +600,11 @@ typedef struct daf_repacked {
 } daf_repacked;
 
 /* Stores the values of a vector or matrix anew, in the form they have, dense or sparse, but flat or packed as the options
- * say: `packing`, `codec`, `level` and `target_chunk_kb` (the others mean nothing; NULL: as opened). The old files are
- * replaced as by an overwrite: whole, or not at all. The other layout of a matrix is left alone. A dense property is
- * streamed, so that some columns are held at most.
- *  ret      may be NULL; else, when only the look at the new sizes fails, that is returned, and the property is
- *           repacked all the same
- *  Returns  as daf_get_vector and daf_set_vector; DAF_ERR_UNSUPPORTED an archive
+ * say: `packing`, `codec`, `level`, `target_chunk_kb` and `progress` (the others mean nothing; NULL: as opened). The old
+ * files are replaced as by an overwrite: whole, or not at all. The other layout of a matrix is left alone. A dense property
+ * is streamed, so that some columns are held at most.
+ *  ret      may be NULL
+ *  Returns  as daf_get_vector and daf_set_vector; DAF_ERR_UNSUPPORTED an archive; DAF_ERR_CANCELLED
  *  Source   specification sections 6, 8
  */
 DAF_API DAF_MUST_USE int daf_repack_vector(daf *d, daf_repacked *ret, const char *axis, const char *name,

@@ -296,7 +296,12 @@ static void repack_all(daf *d, const daf_set_options *o) {
     assert_int_equal(r.after_bytes, info.disk_bytes);
     OK(daf_repack_matrix(d, NULL, "r", "c", "s", o, e));
     OK(daf_repack_vector(d, &r, "r", "v", o, e));
+    OK(daf_vector_info(d, &info, "r", "v", e));
+    assert_int_equal(r.after_bytes, info.disk_bytes);
     OK(daf_repack_matrix(d, &r, "r", "c", "z", o, e));
+    OK(daf_matrix_info(d, &info, "r", "c", "z", e));
+    assert_int_equal(r.after_bytes, info.disk_bytes);
+    assert_int_equal(r.raw_bytes, info.raw_bytes);
 }
 
 static void repacking_equals_writing_anew(void **state) {
@@ -347,6 +352,47 @@ static void repacking_leaves_the_other_layout(void **state) {
     OK(daf_close(d, e));
 }
 
+typedef struct watch {
+    unsigned calls, stop_at;
+    uint64_t last;
+} watch;
+
+static bool watch_progress(void *context, uint64_t done, uint64_t total) {
+    watch *w = context;
+    assert_true(done > w->last && done <= total);
+    w->last = done;
+    return ++w->calls == w->stop_at;
+}
+
+static void repacking_tells_how_far_it_is_and_stops(void **state) {
+    enum { MANY = 5 << 19 };
+    const char *path = test_path(state, "long.daf");
+    uint8_t *values = calloc(MANY, 8);
+    watch w = {.stop_at = 2};
+    daf_set_options o;
+    daf_info info;
+    daf *d;
+    daf_set_options_init(&o);
+    o.packing = DAF_PACK_LARGE;
+    o.codec = DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
+    o.target_chunk_kb = 1024;
+    o.progress = watch_progress;
+    o.context = &w;
+    assert_non_null(values);
+    OK(daf_open(&d, path, "w+", NULL, e));
+    OK(daf_add_axis_integers(d, "i", 0, 1, MANY, e));
+    OK(daf_set_vector(d, "i", "v", DAF_UINT64, values, MANY, NULL, e));
+    assert_int_equal(w.calls, 0);
+    FAILS(DAF_ERR_CANCELLED, "stopped", daf_repack_vector(d, NULL, "i", "v", &o, e));
+    OK(daf_vector_info(d, &info, "i", "v", e));
+    assert_false(info.packed);
+    w = (watch){0};
+    OK(daf_repack_vector(d, NULL, "i", "v", &o, e));
+    assert_true(w.calls > 1 && w.last == MANY);
+    OK(daf_close(d, e));
+    free(values);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
@@ -357,6 +403,7 @@ int main(void) {
         TEST(failures_leave_nothing),
         TEST(repacking_equals_writing_anew),
         TEST(repacking_leaves_the_other_layout),
+        TEST(repacking_tells_how_far_it_is_and_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,10 @@
 
 enum {
     OUTPUT_FIRST_BYTES = 4096,
-    CONNECTION_HOLDING_BYTES = 16384,
-    CONNECTION_ALIVE_BYTES = 65536, /* so much of a long message is as good as a whole short one */
-    CONNECTIONS_BEING_REFUSED = 32  /* beyond the limit, at most: the next is closed without an answer */
+    CONNECTION_HOLDING_BYTES = 16384, /* fewer in PD_HOLD_MS are next to nothing */
+    CONNECTION_SLOW_WINDOWS = 5,      /* so often in a row, and it is ended */
+    CONNECTION_ALIVE_BYTES = 65536,   /* so much of a long message is as good as a whole short one */
+    CONNECTIONS_BEING_REFUSED = 32    /* beyond the limit, at most: the next is closed without an answer */
 };
 
 static const pd_config *connection_config(const pd_connection *c) {
@@ -238,13 +239,28 @@ static void connection_check_idle(pd_connection *c) {
         c->server->engine->room_came = true;
 }
 
+/* A window with next to nothing in it: the client's doing only when nothing of it lies unread here. One in which something
+ * does tells nothing: it was this loop that was late. */
+static void connection_count_slow_window(pd_connection *c) {
+    uint64_t came = c->received_bytes - c->held_at_bytes;
+    if (came >= CONNECTION_HOLDING_BYTES)
+        c->slow_windows = 0;
+    else if (!connection_has_unread(c))
+        c->slow_windows++;
+}
+
 void pd_connection_check_holding(pd_connection *c) {
     bool holds = c->state == PD_CONNECTION_TALKING && !c->waits_since_ns && c->in.cap > PD_INBUF_SMALL_BYTES;
-    bool slow = c->received_bytes - c->held_at_bytes < CONNECTION_HOLDING_BYTES;
-    c->held_at_bytes = c->received_bytes;
-    if (holds && pd_inbuf_relax(&c->in))
+    if (holds && pd_inbuf_relax(&c->in)) {
         c->server->engine->room_came = true;
-    else if (holds && slow)
+        holds = false;
+    }
+    if (holds)
+        connection_count_slow_window(c);
+    else
+        c->slow_windows = 0;
+    c->held_at_bytes = c->received_bytes;
+    if (c->slow_windows >= CONNECTION_SLOW_WINDOWS)
         connection_timed_out(c,
                              "others wait for the memory that this message holds, and it does not come on");
 }

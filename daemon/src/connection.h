@@ -78,6 +78,7 @@ typedef struct pd_connection {
     bool waits_on;           /* found no room again */
     uint64_t told_paused_ns; /* when that was told last; 0: not yet */
     uint64_t held_at_bytes;  /* received_bytes when it was last looked at as a holder of memory */
+    unsigned slow_windows;   /* looks in a row at which next to nothing had come */
     struct pd_connection *next_waiting, *previous_waiting;
 
     bool due; /* in the server's list of those with something to send */
@@ -109,8 +110,8 @@ void pd_connection_end(pd_connection *c);
 /* Closes at once. */
 void pd_connection_close(pd_connection *c);
 
-/* Others wait for memory: ends this connection if it holds some for the rest of a message and has sent
- * next to nothing since it was asked before. */
+/* Others wait for memory, to be called each PD_HOLD_MS while they do: ends this connection if it holds some for the rest of a
+ * message and sent next to nothing in several such windows in a row. */
 void pd_connection_check_holding(pd_connection *c);
 
 /* Silent for longer than a client should be. */

@@ -98,6 +98,36 @@ def long_messages_share_the_memory():
         assert not failures, failures
 
 
+def who_holds_memory_and_sends_nothing_is_ended():
+    """Long messages that stand still, in all memory there is: the others wait for a while, and go on."""
+    config = {"receive_mb": 20, "message_bytes": 4 << 20, "max_attribute_bytes": 4000000, "idle_timeout_s": 3600}
+    with photond.Daemon(config=config) as daemon:
+        holders = []
+        for i in range(5):
+            c = ingest.Connection(daemon.tcp, timeout=300)
+            c.hello("holder-%d" % i)
+            run = c.open("holder-%d" % i, summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
+            message = ingest.delimited(pb.Attributes(run=run.run, sequence=1,
+                                                  attributes=ingest.attributes({"note": "x" * 3999000})))
+            c.socket.setblocking(False)  # those that wait for memory are not read
+            rest = memoryview(message)[:3000000]
+            try:
+                while rest:
+                    rest = rest[c.socket.send(rest):]
+            except BlockingIOError:
+                pass
+            c.socket.setblocking(True)
+            holders.append(c)
+        with ingest.Connection(daemon.tcp, timeout=300) as c:
+            c.hello("honest")
+            run = c.open("honest", summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
+            c.attributes(run, {"note": "y" * 3999000})
+            assert c.close(run).last_sequence == 1
+        assert daemon.status()["counters"]["timeouts"] >= 1
+        for c in holders:
+            c.drop()
+
+
 # ---- clients that do not read ----
 
 
@@ -299,7 +329,7 @@ def a_file_that_cannot_grow_fails_alone():
 
 
 CASES = [runs_are_refused_when_the_ring_is_promised, connections_beyond_the_limit_are_told, long_messages_share_the_memory,
-         a_client_that_never_reads_is_cut_off, a_file_that_cannot_grow_fails_alone, a_full_disk_is_a_pause,
+         who_holds_memory_and_sends_nothing_is_ended, a_client_that_never_reads_is_cut_off, a_file_that_cannot_grow_fails_alone, a_full_disk_is_a_pause,
          a_full_disk_and_no_patience, no_room_for_a_new_run]
 
 

@@ -168,7 +168,7 @@ def refused(action, code):
 class Connection:
     """A connection to the ingest port. `timeout` is how long to wait for any one thing, in seconds."""
 
-    def __init__(self, address, preamble=True, timeout=30):
+    def __init__(self, address, preamble=True, timeout=120):
         self.timeout = timeout
         self.acks = {}      # the last Ack of each run
         self.sequence = {}  # the number of the last message sent to each run

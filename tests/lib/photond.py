@@ -37,7 +37,7 @@ class Daemon:
     def log_path(self):
         return os.path.join(self.folder, "photond.log")
 
-    def start(self, seconds=30):
+    def start(self, seconds=120):
         if os.path.exists(self.ready_path()):
             os.unlink(self.ready_path())
         with open(self.log_path(), "a") as log:
@@ -64,14 +64,14 @@ class Daemon:
 
     def status(self):
         out = subprocess.run([require.built("photonctl"), "status", "--json", "--control", self.control], check=True,
-                             stdout=subprocess.PIPE, text=True, timeout=30).stdout
+                             stdout=subprocess.PIPE, text=True, timeout=120).stdout
         return json.loads(out)
 
     def peak_kb(self):
         with open("/proc/%d/status" % self.process.pid) as f:
             return int(next(line for line in f if line.startswith("VmHWM")).split()[1])
 
-    def stop(self, seconds=60):
+    def stop(self, seconds=240):
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(seconds)
         assert code == 0, "photond ended with %d:\n%s" % (code, self.log())
@@ -106,7 +106,7 @@ def tool(name, *arguments, expect=0, text=True, **options):
     return done.stdout
 
 
-def wait_for(what, seconds=30):
+def wait_for(what, seconds=120):
     """What `what()` gives, as soon as that is true."""
     deadline = time.monotonic() + seconds
     while True:

@@ -1,8 +1,11 @@
 /* daf describe: what a repository holds, as a table or as JSON. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/printable.h"
 #include "report.h"
+
+#define GROUPS ".dafs.zip"
 
 static void print_row(const row *r) {
     char label[1024], shown[1024];
@@ -41,6 +44,43 @@ static void print_text(report *r, const char *path) {
     }
 }
 
+/* An archive of several repositories, named without one of them. */
+static bool is_of_groups(const char *path) {
+    size_t n = strlen(path), k = strlen(GROUPS);
+    struct stat st;
+    return n >= k && strcmp(path + n - k, GROUPS) == 0 && !(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+static void print_group(const char *path, const char *name, bool json, bool first) {
+    if (json) {
+        fputs(first ? "" : ",", stdout);
+        print_json_string(stdout, name);
+        return;
+    }
+    cli_write_printable(stdout, path, strlen(path));
+    fputs("#/", stdout);
+    cli_write_printable(stdout, name, strlen(name));
+    putchar('\n');
+}
+
+static int list_groups(const cli_command *self, const char *path, bool json) {
+    daf_names groups;
+    daf_error err;
+    if (daf_list_groups(&groups, path, NULL, &err) != 0)
+        return command_fail(self, &err);
+    if (json) {
+        fputs("{\"path\":", stdout);
+        print_json_string(stdout, path);
+        fputs(",\"groups\":[", stdout);
+    }
+    for (size_t i = 0; i < groups.n; i++)
+        print_group(path, groups.names[i], json, i == 0);
+    if (json)
+        puts("]}");
+    daf_names_clear(&groups);
+    return CLI_OK;
+}
+
 static bool take(void *context, int option, const char *argument) {
     (void)option;
     (void)argument;
@@ -58,6 +98,8 @@ static int run(const cli_command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     const char *path = argv[optind];
+    if (is_of_groups(path))
+        return list_groups(self, path, json);
     code = command_open(self, &d, path, "r", NULL);
     if (code)
         return code;
@@ -81,11 +123,14 @@ const cli_command command_describe = {
     .help = "Usage: daf describe PATH [--json]\n"
             "Lists scalars, axes, vectors and matrices: type, form and sizes. A sparse property is told with "
             "how many\n"
-            "values it stores, a packed one with codec, level, chunks and ratio.\n\n"
+            "values it stores, a packed one with codec, level, chunks and ratio. Of an archive RUNS.dafs.zip "
+            "without a\n"
+            "group it lists the groups, each as a path to be opened.\n\n"
             "  --json   one JSON object\n"
             "  --help   this text\n\n"
             "A property that cannot be read is listed as a problem, and the exit code is 1.\n\n"
             "Examples:\n"
             "  daf describe run.daf\n"
+            "  daf describe runs.dafs.zip\n"
             "  daf describe runs.dafs.zip#/first --json | jq '.vectors.dt_bin'\n",
     .run = run};

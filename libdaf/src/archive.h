@@ -6,6 +6,7 @@
  *   archive_open    archives that are open in this process, opening, making and replacing them
  *   archive_file    entries as files: stored ones in place, others by archive_decode, inflate64
  *   archive_store   the store of one handle: a group of an archive, or all of it
+ *   archive_groups  which groups there are
  *   archive_write   staging of new entries
  *   archive_commit  the append protocol
  *

@@ -55,6 +55,10 @@ int daf__content_transpose(daf__content *ret, const daf__content *c, const daf_e
 /* Also DAF_ERR_ARG a range that is not inside. */
 int daf__content_slice(daf__content *ret, const daf__content *c, const daf_range *range, daf_error *err);
 
+/* A part of the content, dense, as a new array. Returns as daf__content_slice. */
+int daf__content_part_to_array(daf_array **ret, const daf__content *c, const daf_range *range,
+                               daf_error *err);
+
 /* New row i is old row rows[i], and so the columns; NULL: they stay. Owns all it holds. */
 int daf__content_permute(daf__content *ret, const daf__content *c, const uint64_t *rows,
                          const uint64_t *columns, daf_error *err);

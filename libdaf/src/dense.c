@@ -82,19 +82,12 @@ int daf_get_matrix(daf *d, daf_array **ret, const char *rows, const char *column
 static int get_range(daf *d, daf_array **ret, const daf__property *p, const daf_range *range,
                      daf_error *err) {
     daf__loaded l;
-    daf__content slice, dense;
     int rc = daf__property_load(d, &l, p, DAF__COPY, range, err);
     if (rc)
         return rc;
     if (!l.content.sparse)
         return take_array(ret, &l, err);
-    rc = daf__content_slice(&slice, &l.content, range, err);
-    if (rc == 0) {
-        rc = daf__content_to_dense(&dense, &slice, err);
-        if (rc == 0)
-            rc = daf__content_to_array(ret, &dense, err);
-        daf__content_free(&slice);
-    }
+    rc = daf__content_part_to_array(ret, &l.content, range, err);
     daf__loaded_free(&l);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Many ranges of one dense property. Of packed data the decoded chunks are kept in a cache; where the ranges go on in
+/* Many ranges of one property. A sparse one is held whole, as it is stored. Of packed data the decoded chunks are kept in a cache; where the ranges go on in
  * steps of one size, the chunks of the next ones are decoded by the executor between the calls:
  *
  *   read: take what was decoded ahead -> chunks from the cache, the others decoded -> begin to decode ahead
@@ -18,6 +18,8 @@ struct daf_reader {
     daf__opened opened;
     const daf__component *values;
     daf_array *lines; /* flat String values, once they are read */
+    bool is_held;     /* all is in memory: */
+    daf__loaded held;
     /* packed */
     bool has_shard;
     daf__shard shard;
@@ -45,8 +47,16 @@ static int open_shard(daf_reader *r, daf_error *err) {
     return rc;
 }
 
+static int hold_sparse(daf *d, daf_reader *r, const daf__property *p, daf_error *err) {
+    daf__opened_close(&r->opened);
+    int rc = daf__property_load(d, &r->held, p, DAF__COPY, NULL, err);
+    r->is_held = rc == 0;
+    if (rc == 0)
+        r->opened.extent = (daf__extent){p->kind, r->held.content.rows, r->held.content.columns};
+    return rc;
+}
+
 static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_error *err) {
-    char text[DAF__PROPERTY_TEXT];
     daf_reader *r = calloc(1, sizeof *r);
     if (!r)
         return daf__no_memory(err);
@@ -55,9 +65,8 @@ static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_err
     int rc = daf__property_open(d, &r->opened, p, err);
     r->values = &r->opened.descriptor.parts[DAF__VALUES];
     if (rc == 0 && r->opened.descriptor.sparse)
-        rc = daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0, "%s: %s is sparse, which is not read by parts",
-                       d->store->path, daf__property_text(text, p));
-    if (rc == 0 && r->values->packed)
+        rc = hold_sparse(d, r, p, err);
+    else if (rc == 0 && r->values->packed)
         rc = open_shard(r, err);
     if (rc)
         daf_reader_free(r);
@@ -85,12 +94,14 @@ void daf_reader_free(daf_reader *r) {
         daf__shard_close(&r->shard);
     daf__cache_free(r->cache);
     daf_array_free(r->lines);
+    if (r->is_held)
+        daf__loaded_free(&r->held);
     daf__opened_close(&r->opened);
     free(r);
 }
 
 daf_type daf_reader_type(const daf_reader *r) {
-    return r->values->type;
+    return r->is_held ? r->held.content.type : r->values->type;
 }
 
 uint64_t daf_reader_rows(const daf_reader *r) {
@@ -285,6 +296,8 @@ int daf_reader_read(daf_reader *r, daf_array **ret, const daf_range *range, daf_
     int rc = daf__range_check(range, x->rows, x->columns, err);
     if (rc)
         return rc;
+    if (r->is_held)
+        return daf__content_part_to_array(ret, &r->held.content, range, err);
     if (r->has_shard)
         return read_chunks(r, ret, range, err);
     if (r->values->type == DAF_STRING)

@@ -98,9 +98,21 @@ int daf__content_slice(daf__content *ret, const daf__content *c, const daf_range
     return c->sparse ? slice_sparse(ret, c, range, err) : slice_dense(ret, c, range, err);
 }
 
+int daf__content_part_to_array(daf_array **ret, const daf__content *c, const daf_range *range,
+                               daf_error *err) {
+    daf__content slice, dense;
+    int rc = daf__content_slice(&slice, c, range, err);
+    if (rc || !slice.sparse)
+        return rc ? rc : daf__content_to_array(ret, &slice, err);
+    rc = daf__content_to_dense(&dense, &slice, err);
+    if (rc == 0)
+        rc = daf__content_to_array(ret, &dense, err);
+    daf__content_free(&slice);
+    return rc;
+}
+
 int daf_array_slice(daf_array **ret, const daf_array *a, const daf_range *range, daf_error *err) {
-    daf__content c = {.kind = DAF__MATRIX, .type = a->type, .rows = a->rows, .columns = a->columns}, slice;
+    daf__content c = {.kind = DAF__MATRIX, .type = a->type, .rows = a->rows, .columns = a->columns};
     c.data[DAF__VALUES] = a->type == DAF_STRING ? (const void *)a->texts.next : a->values;
-    int rc = daf__content_slice(&slice, &c, range, err);
-    return rc ? rc : daf__content_to_array(ret, &slice, err);
+    return daf__content_part_to_array(ret, &c, range, err);
 }

@@ -527,14 +527,15 @@ DAF_API DAF_MUST_USE int daf_get_vector_range(daf *d, daf_array **ret, const cha
 DAF_API DAF_MUST_USE int daf_get_matrix_range(daf *d, daf_array **ret, const char *rows, const char *columns,
                                               const char *name, const daf_range *range, daf_error *err);
 
-/* Reads many parts of one dense vector or matrix. It holds the file that it has opened, so all parts are of one
- * moment, whatever becomes of the property. Of packed data it keeps decoded chunks (options.local_cache_kb), so that
+/* Reads many parts of one vector or matrix. It holds what it has opened, so all parts are of one moment, whatever
+ * becomes of the property: of a sparse one the stored values and indices in memory, read and checked once, while the
+ * parts come out dense; of a dense one the file. Of packed data it keeps decoded chunks (options.local_cache_kb), so that
  * parts which share chunks cost once; and when the parts go on by equal steps (column after column, say), the chunks of
  * the next ones are decoded ahead through the handle's executor. A reader belongs to one thread at a time, the same
  * that uses the handle, and ends before the handle does. */
 typedef struct daf_reader daf_reader;
 
-/* Opens a reader. Returns as daf_get_vector; DAF_ERR_UNSUPPORTED also a sparse property. Free: daf_reader_free. */
+/* Opens a reader. Returns as daf_get_vector. Free: daf_reader_free. */
 DAF_API DAF_MUST_USE int daf_open_vector_reader(daf *d, daf_reader **ret, const char *axis, const char *name,
                                                 daf_error *err);
 DAF_API DAF_MUST_USE int daf_open_matrix_reader(daf *d, daf_reader **ret, const char *rows,
@@ -728,6 +729,17 @@ DAF_API DAF_MUST_USE int daf_list_axes(daf *d, daf_names *ret, daf_error *err);
 DAF_API DAF_MUST_USE int daf_list_vectors(daf *d, daf_names *ret, const char *axis, daf_error *err);
 DAF_API DAF_MUST_USE int daf_list_matrices(daf *d, daf_names *ret, const char *rows, const char *columns,
                                            daf_error *err);
+
+/* Lists the groups of an archive: NAME for every repository RUNS.dafs.zip#/NAME in it.
+ *  path     RUNS.dafs.zip
+ *  options  NULL: the defaults
+ *  Returns  0; DAF_ERR_ARG a path of another kind; DAF_ERR_NOT_DAF there is no such file; DAF_ERR_CORRUPT,
+ *           DAF_ERR_TRUNCATED, DAF_ERR_UNSUPPORTED the archive, as daf_open; DAF_ERR_IO; DAF_ERR_NOMEM
+ *  Free     daf_names_clear
+ *  Source   specification section 11
+ */
+DAF_API DAF_MUST_USE int daf_list_groups(daf_names *ret, const char *path, const daf_options *options,
+                                         daf_error *err);
 
 /* One payload of a vector or matrix. */
 typedef struct daf_part_info {

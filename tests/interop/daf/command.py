@@ -95,6 +95,15 @@ def packs_when_asked(path):
         same(daf("get", path, "vector", "bin", name, "--format", "raw"), data, name)
 
 
+def lists_groups(folder):
+    path = os.path.join(folder, "runs.dafs.zip")
+    for group in ("b/c", "a"):
+        daf("set", path + "#/" + group, "scalar", "n", "--type", "Int8", "--value", "1", "--create")
+    same(daf("describe", path).decode(), path + "#/a\n" + path + "#/b/c\n", "groups")
+    same(json.loads(daf("describe", path, "--json")), {"path": path, "groups": ["a", "b/c"]}, "groups as JSON")
+    assert b"no such file" in daf("describe", os.path.join(folder, "none.dafs.zip"), code=2)
+
+
 def describes(path):
     about = json.loads(daf("describe", path, "--json"))
     same(about["name"], 'first, "set"', "name")
@@ -186,6 +195,7 @@ def main():
         writes_from_every_format(path)
         packs_when_asked(path)
         describes(path)
+        lists_groups(base)
         refuses(path)
         full_output_is_noticed(path)
         tells_damage(path)

@@ -19,18 +19,40 @@ typedef struct dir_file {
     int fd;
 } dir_file;
 
+static bool means_missing(int os_errno) {
+    return os_errno == ENOENT || os_errno == ENOTDIR;
+}
+
 int daf__dir_fail(daf__dir_store *s, int os_errno, const char *verb, const char *key, daf_error *err) {
     if (os_errno == ENOMEM)
         return daf__no_memory(err);
+    if (os_errno == ELOOP)
+        return daf__fail(err, DAF_ERR_IO, os_errno, 0,
+                         "%s/%s: cannot %s: a symbolic link is on the way, and nothing behind one is changed",
+                         s->base.path, key, verb);
     return daf__fail(err, DAF_ERR_IO, os_errno, 0, "%s/%s: cannot %s", s->base.path, key, verb);
+}
+
+int daf__dir_check_way(const daf__dir_store *s, const char *key) {
+    char path[sizeof(daf__backup_key)];
+    size_t n = strlen(key);
+    struct stat st;
+    if (n >= sizeof path)
+        return ENAMETOOLONG;
+    memcpy(path, key, n + 1);
+    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (fstatat(s->fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            return means_missing(errno) ? 0 : errno;
+        if (S_ISLNK(st.st_mode))
+            return ELOOP;
+        *slash = '/';
+    }
+    return 0;
 }
 
 static int missing(daf__dir_store *s, const char *key, daf_error *err) {
     return daf__fail(err, DAF_ERR_MISSING, 0, 0, "%s/%s: no such file", s->base.path, key);
-}
-
-static bool means_missing(int os_errno) {
-    return os_errno == ENOENT || os_errno == ENOTDIR;
 }
 
 daf__stamp daf__dir_stamp_of(const struct stat *st) {

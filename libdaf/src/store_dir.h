@@ -63,6 +63,9 @@ void daf__dir_store_unlock(daf__store *s);
 extern const daf__store_ops daf__dir_ops;
 int daf__dir_fail(daf__dir_store *s, int os_errno, const char *verb, const char *key, daf_error *err);
 daf__stamp daf__dir_stamp_of(const struct stat *st);
+/* Whether all folders on the way to the key are folders of this directory (or missing): 0; ELOOP one is a symbolic link,
+ * which nothing that changes files may pass, since a repository may come from anywhere; another errno. */
+int daf__dir_check_way(const daf__dir_store *s, const char *key);
 int daf__dir_make_folder(daf__dir_store *s, const char *key); /* 0, EEXIST, or another errno */
 void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]);
 int daf__dir_remove_tree(const daf_io *io, int dirfd, const char *name); /* file or folder; 0 or an errno */

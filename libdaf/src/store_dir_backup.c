@@ -59,7 +59,10 @@ static int back_up(daf__dir_store *s, const char *key, daf_error *err) {
     const daf_io *io = s->settings.io;
     daf__backup_key k;
     daf__in_backup(&k, key);
-    int failed = daf__dir_make_parents(s, k.text);
+    int failed = daf__dir_check_way(s, key);
+    if (failed)
+        return daf__dir_fail(s, failed, "back up", key, err);
+    failed = daf__dir_make_parents(s, k.text);
     if (failed)
         return daf__dir_fail(s, failed, "make the folders of", k.text, err);
     if (io->link(io->context, s->fd, key, k.text) == 0)
@@ -177,6 +180,15 @@ static int remove_other_forms(daf__dir_store *s, daf__kind kind, const daf__key 
     return 0;
 }
 
+/* Neither what is kept nor its place may lie elsewhere. */
+static int check_restorable(daf__dir_store *s, const char *key, daf_error *err) {
+    daf__backup_key k;
+    int failed = daf__dir_check_way(s, daf__in_backup(&k, key));
+    if (failed == 0)
+        failed = daf__dir_check_way(s, key);
+    return failed ? daf__dir_fail(s, failed, "roll back", key, err) : 0;
+}
+
 static int restore_name(daf__dir_store *s, daf__kind kind, const char *folder, const char *name,
                         daf_error *err) {
     daf__key key, base;
@@ -185,8 +197,8 @@ static int restore_name(daf__dir_store *s, daf__kind kind, const char *folder, c
     if (snprintf(key.text, sizeof key.text, "%s/%s", folder, name) >= (int)sizeof key.text)
         return 0; /* nothing that we name */
     base = key;
-    int rc = 0;
-    if (kind != DAF__AXIS && n > 5 && strcmp(name + n - 5, ".json") == 0) {
+    int rc = check_restorable(s, key.text, err);
+    if (rc == 0 && kind != DAF__AXIS && n > 5 && strcmp(name + n - 5, ".json") == 0) {
         rc = is_rewritten(s, &rewritten, key.text, err);
         base.text[strlen(base.text) - 5] = 0;
     }

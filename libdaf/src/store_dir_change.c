@@ -105,7 +105,9 @@ static int is_there(const daf__dir_store *s, const char *key, bool *ret) {
 /* Adds what the step has to do, if anything. 0 or an errno. */
 static int plan_step(daf__dir_store *s, daf__dir_plan *p, const daf__step *step) {
     bool there;
-    int rc = is_there(s, step->key, &there);
+    int rc = daf__dir_check_way(s, step->key);
+    if (rc == 0)
+        rc = is_there(s, step->key, &there);
     if (rc)
         return rc;
     there = there && !is_removed_before(p, step->key);
@@ -192,7 +194,7 @@ static int prepare(daf__dir_store *s, daf__change *c, daf__dir_plan *p, daf_erro
     for (size_t i = 0; i < c->n_steps && rc == 0; i++) {
         int failed = plan_step(s, p, &c->steps[i]);
         if (failed)
-            rc = daf__dir_fail(s, failed, "look at", c->steps[i].key, err);
+            rc = daf__dir_fail(s, failed, "change", c->steps[i].key, err);
     }
     return rc;
 }

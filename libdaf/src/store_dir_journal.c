@@ -274,6 +274,14 @@ static bool has_moved_on(const daf__dir_store *s, const daf__dir_plan *p) {
     return false;
 }
 
+/* A journal that came with the repository could name anything. */
+static int check_ways(const daf__dir_store *s, const daf__dir_plan *p) {
+    int rc = 0;
+    for (size_t i = 0; i < p->n && rc == 0; i++)
+        rc = daf__dir_check_way(s, p->steps[i].key);
+    return rc;
+}
+
 static int undo_known(daf__dir_store *s, const daf__dir_plan *p) {
     if (has_moved_on(s, p))
         return 0;
@@ -299,6 +307,8 @@ int daf__journal_recover(daf__dir_store *s, daf_error *err) {
         return daf__pass(err, &details);
     daf__stamp root = {0};
     int failed = look(s, ".", &root) ? parse(&p, root.inode, &content, &whole) : errno;
+    if (failed == 0 && whole)
+        failed = check_ways(s, &p);
     if (failed == 0 && whole)
         failed = undo_known(s, &p);
     if (failed == 0 && s->journal >= 0)

@@ -48,7 +48,7 @@ static int remove_tree(const daf_io *io, int dirfd, const char *name, unsigned d
     if (errno != EISDIR && errno != EPERM)
         return errno;
     if (depth == MAX_TREE_DEPTH)
-        return ELOOP;
+        return ENAMETOOLONG;
     int rc = ENOTEMPTY;
     /* Some file systems pass over entries when others are removed meanwhile. */
     for (unsigned attempt = 0; attempt < MAX_PASSES && (rc == ENOTEMPTY || rc == EEXIST); attempt++) {

@@ -230,6 +230,8 @@ DAF_API void daf_options_init(daf_options *options);
  *  Writes   a missing or unreadable metadata.json is rebuilt, also in mode "r" (there a failure is ignored);
  *           writable modes also rebuild one that does not list what is there, undo the change that a killed
  *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
+ *  Links    in a directory are followed for reading. Nothing is changed behind one, not even to undo what a killed
+ *           writer left: that is DAF_ERR_IO, since a repository may come from anywhere.
  *  Returns  0; DAF_ERR_ARG an unknown mode, a path that looks like an archive's but is none, an option or
  *           environment variable out of range; DAF_ERR_NOT_DAF; DAF_ERR_VERSION; DAF_ERR_BUSY; DAF_ERR_EXISTS;
  *           DAF_ERR_NAME a part of the group; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED daf.json is no JSON object, or the

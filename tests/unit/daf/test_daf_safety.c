@@ -48,6 +48,96 @@ static void deleting_an_axis_follows_no_links(void **state) {
     assert_int_equal(test_count_files(outside), n);
 }
 
+static void make_outside(void **state, const char *name) {
+    assert_int_equal(mkdir(test_path(state, "outside"), 0777), 0);
+    assert_int_equal(mkdir(test_path(state, "outside/empty"), 0777), 0);
+    test_write_file(test_path(state, "outside/keys"), "my keys\n", 8);
+    assert_int_equal(symlink("../outside", test_path(state, name)), 0);
+}
+
+static void check_outside(void **state) {
+    size_t bytes;
+    char *keys = test_read_file(test_path(state, "outside/keys"), &bytes);
+    assert_non_null(keys);
+    assert_string_equal(keys, "my keys\n");
+    free(keys);
+    assert_int_equal(test_count_files(test_path(state, "outside")), 2);
+}
+
+/* A repository that somebody has sent: what it tells to undo lies elsewhere. */
+static void a_journal_changes_nothing_behind_a_link(void **state) {
+    static const char journal[] = "root 1\0put - 1 8 0 0 link/keys\0remove .daf.new.1 link/authorized_keys\0"
+                                  "folder link/empty\0end";
+    const char *path = test_path(state, "a.daf");
+    daf *d;
+    test_make_base(path);
+    make_outside(state, "a.daf/link");
+    test_write_file(test_path(state, "a.daf/.daf.new.1"), "other keys", 10);
+    test_write_file(test_path(state, "a.daf/.daf.journal"), journal, sizeof journal);
+    path = test_path(state, "a.daf");
+    OK(daf_open(&d, path, "r", NULL, e));
+    OK(daf_close(d, e));
+    check_outside(state);
+    path = test_path(state, "a.daf");
+    FAILS(DAF_ERR_IO, "symbolic link", daf_open(&d, path, "r+", NULL, e));
+    check_outside(state);
+}
+
+static void a_backup_is_not_restored_behind_a_link(void **state) {
+    const char *path = test_path(state, "a.daf");
+    daf *d;
+    test_make_base(path);
+    test_remove_tree(test_path(state, "a.daf/axes"));
+    make_outside(state, "a.daf/axes");
+    assert_int_equal(mkdir(test_path(state, "a.daf/.reorder.backup"), 0777), 0);
+    assert_int_equal(mkdir(test_path(state, "a.daf/.reorder.backup/axes"), 0777), 0);
+    test_write_file(test_path(state, "a.daf/.reorder.backup/axes/keys"), "other", 5);
+    path = test_path(state, "a.daf");
+    FAILS(DAF_ERR_IO, "symbolic link", daf_open(&d, path, "r+", NULL, e));
+    check_outside(state);
+}
+
+static void a_backup_that_lies_elsewhere_is_not_restored(void **state) {
+    const char *path = test_path(state, "a.daf");
+    daf *d;
+    test_make_base(path);
+    make_outside(state, "a.daf/.reorder.backup");
+    assert_int_equal(mkdir(test_path(state, "outside/empty/axes"), 0777), 0);
+    assert_int_equal(rename(test_path(state, "outside/empty/axes"), test_path(state, "outside/axes")), 0);
+    test_write_file(test_path(state, "outside/axes/zz.txt"), "x\n", 2);
+    path = test_path(state, "a.daf");
+    FAILS(DAF_ERR_IO, "symbolic link", daf_open(&d, path, "r+", NULL, e));
+    assert_false(test_exists(test_path(state, "a.daf/axes/zz.txt")));
+    assert_true(test_exists(test_path(state, "outside/axes/zz.txt")));
+}
+
+static void nothing_is_written_behind_a_link(void **state) {
+    static const uint64_t order[3] = {2, 1, 0};
+    static const int32_t values[3] = {1, 2, 3};
+    const char *path = test_path(state, "a.daf");
+    daf_set_options over;
+    uint64_t n;
+    daf *d;
+    daf_set_options_init(&over);
+    over.overwrite = true;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, 3, e));
+    OK(daf_set_vector(d, "a", "keys", DAF_INT32, values, 3, NULL, e));
+    assert_int_equal(rename(test_path(state, "a.daf/vectors/a"), test_path(state, "real")), 0);
+    assert_int_equal(symlink("../../real", test_path(state, "a.daf/vectors/a")), 0);
+    FAILS(DAF_ERR_IO, "symbolic link", daf_set_vector(d, "a", "new", DAF_INT32, values, 3, NULL, e));
+    FAILS(DAF_ERR_IO, "symbolic link", daf_set_vector(d, "a", "keys", DAF_INT8, values, 3, &over, e));
+    FAILS(DAF_ERR_IO, "symbolic link", daf_delete_vector(d, "a", "keys", e));
+    FAILS(DAF_ERR_IO, "symbolic link", daf_reorder_axis(d, "a", order, 3, e));
+    OK(daf_axis_length(d, &n, "a", e));
+    daf_array *a;
+    OK(daf_get_vector(d, &a, "a", "keys", e)); /* reading is fine */
+    assert_memory_equal(daf_array_values(a), values, sizeof values);
+    daf_array_free(a);
+    OK(daf_close(d, e));
+    assert_int_equal(test_count_files(test_path(state, "real")), 2);
+}
+
 /* ---- journals */
 
 static void open_and_close(const char *path) {
@@ -342,10 +432,18 @@ static void views_outlive_a_memory_repository(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(mode_w_follows_no_links),   TEST(deleting_an_axis_follows_no_links),
-        TEST(other_journals_do_nothing), TEST(a_tree_that_moved_on_is_left_alone),
-        TEST(a_reader_undoes_too),       TEST(files_that_are_cut_are_errors),
-        TEST(views_outlive_their_files), TEST(views_outlive_a_memory_repository),
+        TEST(mode_w_follows_no_links),
+        TEST(deleting_an_axis_follows_no_links),
+        TEST(other_journals_do_nothing),
+        TEST(a_tree_that_moved_on_is_left_alone),
+        TEST(a_reader_undoes_too),
+        TEST(files_that_are_cut_are_errors),
+        TEST(views_outlive_their_files),
+        TEST(views_outlive_a_memory_repository),
+        TEST(a_journal_changes_nothing_behind_a_link),
+        TEST(a_backup_is_not_restored_behind_a_link),
+        TEST(a_backup_that_lies_elsewhere_is_not_restored),
+        TEST(nothing_is_written_behind_a_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,49 +79,49 @@ static int choose_columns(photon_job *p) {
 
 static hdf5_column *user_column(const photon_job *p, const export_set *set, size_t i) {
     const export_column *c = &set->columns[i];
+    hdf5_shape shape = {c->type, c->type, set->rows, p->job->level};
     char *path;
     if (asprintf(&path, "/user/d7/%s", p->names.keys[set->first_key + i]) < 0)
         return NULL;
-    hdf5_column *column = hdf5_column_new(p->file, path, c->name, c->type, c->type, p->job->level);
+    hdf5_column *column = hdf5_column_new(p->file, path, c->name, &shape);
     free(path);
     return column;
 }
 
+static hdf5_column *times_column(const photon_job *p, d7_type type) {
+    hdf5_shape shape = {type, D7_INT64, p->main->rows, p->job->level};
+    return hdf5_column_new(p->file, "/photon_data/timestamps",
+                           "Array of photon timestamps. Units specified in timestamps_units (defined in "
+                           "timestamps_specs/).",
+                           &shape);
+}
+
 static hdf5_column *main_column(const photon_job *p, size_t i) {
     const export_column *c = &p->main->columns[i];
+    hdf5_shape shape = {c->type, c->type, p->main->rows, p->job->level};
     if (c == p->time)
-        return hdf5_column_new(p->file, "/photon_data/timestamps",
-                               "Array of photon timestamps. Units specified in timestamps_units (defined in "
-                               "timestamps_specs/).",
-                               c->type, D7_INT64, p->job->level);
+        return times_column(p, c->type);
     if (c == p->micro)
         return hdf5_column_new(p->file, "/photon_data/nanotimes",
                                "TCSPC photon arrival time (nanotimes). Units and other specifications are in "
                                "nanotimes_specs group.",
-                               c->type, c->type, p->job->level);
+                               &shape);
     if (c == p->channel)
         return hdf5_column_new(p->file, "/photon_data/detectors", "Array of pixel IDs for each timestamp.",
-                               c->type, c->type, p->job->level);
+                               &shape);
     return user_column(p, p->main, i);
 }
 
-static int open_columns(photon_job *p) {
-    p->columns = calloc(p->main->n, sizeof *p->columns);
-    if (!p->columns)
-        return command_fail(p->job->self, "out of memory");
-    for (size_t i = 0; i < p->main->n; i++) {
+static int open_columns(photon_job *p, size_t first) {
+    for (size_t i = first; i < p->main->n && p->n < OPEN_COLUMNS; i++) {
         hdf5_column *column = main_column(p, i);
         if (!column)
             return photon_failed(p);
         p->columns[p->n++] = (out_column){column, i};
     }
-    if (!p->ms)
+    if (!p->ms || first > 0)
         return 0;
-    p->ms_column =
-        hdf5_column_new(p->file, "/photon_data/timestamps",
-                        "Array of photon timestamps. Units specified in timestamps_units (defined in "
-                        "timestamps_specs/).",
-                        D7_INT64, D7_INT64, p->job->level);
+    p->ms_column = times_column(p, D7_INT64);
     return p->ms_column ? 0 : photon_failed(p);
 }
 
@@ -153,7 +153,7 @@ static int take_rows(void *ctx, const d7_chunk *chunk) {
     photon_job *p = ctx;
     for (size_t i = 0; i < p->n; i++) {
         const export_column *c = &p->main->columns[p->columns[i].source];
-        const void *values = chunk->values[p->columns[i].source];
+        const void *values = chunk->values[i];
         if (c == p->time)
             note_times(p, values, chunk->n);
         if (c == p->channel)
@@ -161,7 +161,7 @@ static int take_rows(void *ctx, const d7_chunk *chunk) {
         if (hdf5_column_append(p->columns[i].column, values, chunk->n) != 0)
             return photon_failed(p);
     }
-    return p->ms ? write_ms_times(p, chunk) : 0;
+    return p->ms_column ? write_ms_times(p, chunk) : 0;
 }
 
 typedef struct other_column {
@@ -204,12 +204,20 @@ static int end_columns(photon_job *p) {
 
 /* ---- the file ---- */
 
-static int write_file(photon_job *p) {
-    int code = open_columns(p);
+/* The columns from `first` on, as many as are open at a time: libhdf5 has memory for each. Returns 0 or an exit code. */
+static int write_columns(photon_job *p, size_t first) {
+    int code = open_columns(p, first);
     if (code == 0)
-        code = export_read(p->job, p->main, 0, p->main->n, take_rows, p);
+        code = export_read(p->job, p->main, first, p->n, take_rows, p);
     if (end_columns(p) != 0 && code == 0)
         code = photon_failed(p);
+    return code;
+}
+
+static int write_file(photon_job *p) {
+    int code = 0;
+    for (size_t first = 0; first < p->main->n && code == 0; first += OPEN_COLUMNS)
+        code = write_columns(p, first);
     if (code == 0)
         code = write_others(p);
     return code == 0 ? photon_write_known(p) : code;
@@ -232,7 +240,6 @@ int export_photon_hdf5(export_job *job) {
     hdf5_free(p.file);
     ms_times_free(p.ms);
     export_names_free(&p.names);
-    free(p.columns);
     free(p.counts);
     return code;
 }

@@ -7,7 +7,7 @@
 #include "export_names.h"
 #include "hdf5_file.h"
 
-enum { DETECTORS = 65536 };
+enum { DETECTORS = 65536, OPEN_COLUMNS = 32 };
 
 /* A column on its way to the file. */
 typedef struct out_column {
@@ -29,7 +29,7 @@ typedef struct photon_job {
     /* the rest */
     const export_column *micro, *channel; /* NULL: none */
     double micro_s;
-    out_column *columns; /* [n] */
+    out_column columns[OPEN_COLUMNS]; /* [n] that are open */
     size_t n;
     uint64_t *counts; /* [DETECTORS], of every channel */
 } photon_job;

@@ -261,8 +261,10 @@ int hdf5_flags(hdf5_file *f, const char *path, const char *title, const uint8_t 
 
 /* ---- columns ---- */
 
-static hid_t column_layout(int level) {
-    hsize_t chunk = CHUNK_ITEMS;
+/* A chunk lies in the file as a whole, however little is in it. */
+static hid_t column_layout(const hdf5_shape *shape) {
+    hsize_t chunk = shape->rows < CHUNK_ITEMS ? shape->rows + (shape->rows == 0) : CHUNK_ITEMS;
+    int level = shape->level;
     hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
     if (layout < 0)
         return -1;
@@ -273,18 +275,18 @@ static hid_t column_layout(int level) {
     return -1;
 }
 
-hdf5_column *hdf5_column_new(hdf5_file *f, const char *path, const char *title, d7_type type, d7_type stored,
-                             int level) {
+hdf5_column *hdf5_column_new(hdf5_file *f, const char *path, const char *title, const hdf5_shape *shape) {
     hsize_t none = 0, unlimited = H5S_UNLIMITED;
     hdf5_column *c = calloc(1, sizeof *c);
-    hid_t links = f->failed ? -1 : with_groups(), layout = column_layout(level),
+    hid_t links = f->failed ? -1 : with_groups(), layout = column_layout(shape),
           space = H5Screate_simple(1, &none, &unlimited);
     if (c) {
         c->file = f;
-        c->type = native_type(type);
-        c->dataset = links >= 0 && layout >= 0 && space >= 0
-                         ? H5Dcreate2(f->file, path, stored_type(stored), space, links, layout, H5P_DEFAULT)
-                         : -1;
+        c->type = native_type(shape->type);
+        c->dataset =
+            links >= 0 && layout >= 0 && space >= 0
+                ? H5Dcreate2(f->file, path, stored_type(shape->stored), space, links, layout, H5P_DEFAULT)
+                : -1;
     }
     int rc = c && c->dataset >= 0 ? put_title(f, c->dataset, "TITLE", title) : outcome(f, -1);
     if (space >= 0)

@@ -35,9 +35,15 @@ int hdf5_flags(hdf5_file *f, const char *path, const char *title, const uint8_t 
 /* An attribute of a group; "/" is the file. */
 int hdf5_attribute(hdf5_file *f, const char *path, const char *name, const char *text);
 
-/* A growing column whose values have `type` in memory and `stored` in the file. level: of compression, 0: none. */
-hdf5_column *hdf5_column_new(hdf5_file *f, const char *path, const char *title, d7_type type, d7_type stored,
-                             int level);
+/* A growing column whose values have `type` in memory and `stored` in the file. rows: about how many there will be, for the
+ * size of its chunks; level: of compression, 0: none. */
+typedef struct hdf5_shape {
+    d7_type type, stored;
+    uint64_t rows;
+    int level;
+} hdf5_shape;
+
+hdf5_column *hdf5_column_new(hdf5_file *f, const char *path, const char *title, const hdf5_shape *shape);
 int hdf5_column_append(hdf5_column *c, const void *values, size_t n);
 /* NULL is allowed. */
 int hdf5_column_end(hdf5_column *c);

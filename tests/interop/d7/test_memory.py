@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 
+import d7ref
 import ptumake
 from d7run import D7
 
@@ -91,6 +92,22 @@ def imports(folder):
     check(folder, BOUND, [["import", path, "-o", out]], "in.ptu")
 
 
+def wide(folder, columns=4096, rows=5):
+    """Many columns, of which each costs memory while a library has it open."""
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out")
+    w = d7ref.Writer([("/photons/c%05d" % i, d7ref.TYPES.index("uint16")) for i in range(columns)] +
+                     [("/photons/ms", d7ref.TYPES.index("uint64"))], 512, 16384)
+    for i in range(columns):
+        w.append(i, [i] * rows)
+    w.append(columns, [0, rows])
+    with open(path, "wb") as f:
+        f.write(w.close())
+    exports = [".npz", ".csv"] + ([".h5"] if b"libhdf5" in content(D7) else [])
+    check(folder, BOUND + PAGE_BYTES * columns,
+          [["verify", path], ["copy", path, out, "--from", "1"], ["split", path, "-o", out, "--count", "3"], ["repair", path]] +
+          [["export", path, "-o", out + ending] for ending in exports], "in.photons")
+
+
 def content(path):
     with open(path, "rb") as f:
         return f.read()
@@ -100,7 +117,7 @@ def main():
     if is_instrumented():
         print("SKIPPED: the memory of an instrumented program is not its own", file=sys.stderr)
         return 0
-    for part in (recordings, imports):
+    for part in (wide, recordings, imports):
         with tempfile.TemporaryDirectory() as folder:
             part(folder)
     return 0

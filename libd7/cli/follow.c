@@ -78,12 +78,27 @@ static bool is_there(const follow *f, const char *path) {
     return rc != D7_ERR_NOTFOUND && rc != D7_ERR_TRUNCATED;
 }
 
-/* Goes on with the next part, if there is one or one comes in time. *ret_there: it was opened. */
+/* Another file lies at the path, and has its header. */
+static bool is_taken(const follow *f) {
+    return f->replaced && is_there(f, f->path);
+}
+
+/* With what took the file's place. */
+static int take_place(follow *f) {
+    char *path = strdup(f->path);
+    follow_tell(f, "taken", "%s: going on with the file that took its place, from its start", f->path);
+    int code = path ? follow_open(f, path) : command_fail(f->o->self, "out of memory");
+    free(path);
+    return code;
+}
+
+/* Of a file that is closed: goes on with the next part, if there is one or one comes in time, or with the file that took its
+ * place. *ret_there: something was opened. */
 static int go_on(follow *f, bool *ret_there) {
     uint64_t until = follow_now_ns() + f->o->wait_ns;
     char *next = follow_next_part(f->path);
     *ret_there = next && is_there(f, next);
-    while (next && !*ret_there && follow_now_ns() < until && !cli_stopped) {
+    while (next && !*ret_there && !is_taken(f) && follow_now_ns() < until && !cli_stopped) {
         sleep_for(second_ns / 20);
         *ret_there = is_there(f, next);
     }
@@ -92,6 +107,9 @@ static int go_on(follow *f, bool *ret_there) {
     if (*ret_there) {
         follow_tell(f, "next", "%s: closed; the recording goes on in %s", f->path, next);
         code = follow_open(f, next);
+    } else if (is_taken(f)) {
+        *ret_there = true;
+        code = take_place(f);
     } else if (!cli_stopped) {
         follow_tell(f, "closed", "%s: closed", f->path);
     }
@@ -99,20 +117,18 @@ static int go_on(follow *f, bool *ret_there) {
     return code;
 }
 
-/* A file that was taken away and that nobody writes any more ends here: with what took its place, if something did. */
+/* Of a file that was taken away and that nobody writes any more: with what took its place, if something did. */
 static int leave(follow *f, bool *ret_there) {
-    char *path = strdup(f->path);
-    *ret_there = path && access(path, F_OK) == 0;
-    int code = 0;
-    if (*ret_there) {
-        follow_tell(f, "taken", "%s: going on with the file that took its place, from its start", f->path);
-        code = follow_open(f, path);
+    *ret_there = access(f->path, F_OK) == 0;
+    if (is_taken(f))
+        return take_place(f);
+    if (*ret_there) { /* it has no header yet */
+        sleep_for(f->o->interval_ns);
     } else {
         follow_tell(f, "gone", "%s: gone, and it was never closed", f->path);
         f->damaged = true;
     }
-    free(path);
-    return code;
+    return 0;
 }
 
 static int run(follow *f) {

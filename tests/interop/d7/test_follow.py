@@ -206,6 +206,26 @@ def another_file_takes_its_place(folder):
     v.end()
 
 
+def another_file_takes_the_place_of_a_closed_one(folder):
+    path, other = os.path.join(folder, "former.photons"), os.path.join(folder, "latter.photons")
+    w, v = Writer(path), Writer(other)
+    w("append 600", "flush")
+    f = Follow(path, *COLUMNS, "--from", "start", "--wait", "0")
+    f.until_lines(512)
+    os.rename(other, path)
+    f.until_told("another file lies at this path")
+    w("append 11", "close")  # the old one properly ends
+    f.until_told("took its place")
+    f.until_lines(611)
+    v("append 520", "flush")
+    f.until_lines(611 + 512)
+    v("close")
+    f.ends()
+    assert f.lines == photons(0, 611) + photons(0, 520)
+    w.end()
+    v.end()
+
+
 def a_file_that_is_gone_ends_it(folder):
     path = os.path.join(folder, "gone.photons")
     w = Writer(path)
@@ -315,6 +335,7 @@ def main():
         a_recording_goes_on_in_parts(folder)
         a_late_part_is_waited_for(folder)
         another_file_takes_its_place(folder)
+        another_file_takes_the_place_of_a_closed_one(folder)
         a_file_that_is_gone_ends_it(folder)
         a_shortened_file_is_told(folder)
         json_lines_tell_all(folder)

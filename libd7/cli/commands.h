@@ -16,6 +16,7 @@ typedef struct command {
     const char *summary;
     const char *help; /* usage, options, examples; shown by --help */
     int (*run)(const struct command *self, int argc, char **argv);
+    bool makes; /* files: a signal that stops it leaves nothing, with exit status 2 */
 } command;
 
 extern const command command_cat, command_copy, command_decay, command_export, command_follow, command_image,

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "copy_whole.h"
 #include "range.h"
+#include "result.h"
 #include "transfer_part.h"
 
 typedef struct name_list {
@@ -194,6 +195,7 @@ static int try_whole(copy_job *job) {
     if (!job->all || job->is_cut || d7_reader_state(job->in.reader) != D7_STATE_CLOSED ||
         d7_reader_unframed(job->in.reader))
         return 0;
+    cli_catch_stop();
     cli_progress_start(&job->bar, "checking", "B", 0);
     int rc = d7_reader_verify(job->in.reader, NULL, NULL, command_progress, &job->bar, &summary, &err);
     cli_progress_end(&job->bar, job->bar.total);
@@ -379,4 +381,5 @@ const command command_copy = {
         "  d7 copy run.photons first.photons --to 1000000\n"
         "  d7 copy run.photons image.photons --dataset /photons/x --dataset /photons/y\n",
     .run = copy_run,
+    .makes = true,
 };

@@ -277,4 +277,5 @@ const command command_import = {
         "  d7 import scan.ptu -o scan.photons\n"
         "  d7 import scan.ptu -o scan.photons && d7 rate scan.photons -o rate.png\n",
     .run = import_run,
+    .makes = true,
 };

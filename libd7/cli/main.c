@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "cli/stop.h"
 #include "commands.h"
 
 static const command *const commands[] = {
@@ -50,5 +51,7 @@ int main(int argc, char **argv) {
         print_help(stderr);
         return CLI_USAGE;
     }
+    if (c->makes)
+        cli_end_when_stopped("d7", c->name);
     return cli_finish("d7", c->run(c, argc - 1, argv + 1));
 }

@@ -314,4 +314,5 @@ const command command_merge = {
         "Examples:\n"
         "  d7 merge whole.photons run.photons run.*.photons\n",
     .run = merge_run,
+    .makes = true,
 };

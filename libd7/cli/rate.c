@@ -246,4 +246,5 @@ const command command_rate = {
         "  d7 rate run.photons -o rate.csv --bin 1s\n"
         "  d7 rate tags.photons -o channels.png --channel 1 --channel 3\n",
     .run = rate_run,
+    .makes = true,
 };

@@ -316,13 +316,37 @@ static void finish_copy(repair_job *job, const char *path, result_file *result,
     free(out);
 }
 
+static bool is_fine(const char *path, cli_progress *bar) {
+    d7_reader *r;
+    d7_verify_summary summary = {.damages = 1};
+    if (d7_reader_open(&r, path, NULL, NULL) != 0)
+        return false;
+    int rc = d7_reader_state(r) == D7_STATE_CLOSED
+                 ? d7_reader_verify(r, NULL, NULL, command_progress, bar, &summary, NULL)
+                 : 0;
+    d7_reader_free(r);
+    return rc == 0 && summary.damages == 0;
+}
+
+/* What is there already is refused before the work, but beside a file that needs no other. */
+static bool may_be_there(const repair_job *job, const char *path, const char *out) {
+    struct stat st;
+    cli_progress bar;
+    if (job->overwrite || job->out || lstat(out, &st) != 0)
+        return job->overwrite;
+    cli_progress_start(&bar, "checking", "B", 0);
+    bool fine = is_fine(path, &bar);
+    cli_progress_end(&bar, bar.total);
+    return fine;
+}
+
 static void repair_copy(repair_job *job, const char *path, const char *out) {
     d7_repair_report report = {0};
     d7_error err;
     result_file result;
     cli_progress bar;
     result_source(path);
-    int code = result_begin(job->self, out, true, &result);
+    int code = result_begin(job->self, out, may_be_there(job, path, out), &result);
     if (code != 0) {
         tell_failure(job, path, NULL, code);
         return;
@@ -487,4 +511,5 @@ const command command_repair = {
         "  d7 repair run.photons -o saved.photons --json | jq '.datasets[] | {name, kept, lost}'\n"
         "  d7 repair /data/2024 --recursive\n",
     .run = repair_run,
+    .makes = true,
 };

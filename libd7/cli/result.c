@@ -106,9 +106,24 @@ static bool is_held(const char *path) {
     return held;
 }
 
-int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
+/* The folder of a path; "." where it names none. NULL: out of memory. To be freed. */
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+/* Can files be made beside it? Else errno says why. */
+static bool has_folder(const char *path) {
+    char *folder = folder_of(path);
+    bool there = folder && access(folder, W_OK | X_OK) == 0;
+    int saved = folder ? errno : ENOMEM;
+    free(folder);
+    errno = saved;
+    return there;
+}
+
+static int check_place(const command *self, const char *path, bool overwrite) {
     struct stat st;
-    *ret = (result_file){.self = self, .overwrite = overwrite};
     if (!*path)
         return command_fail(self, "the name of the result is empty");
     bool there = stat(path, &st) == 0;
@@ -121,6 +136,14 @@ int result_begin(const command *self, const char *path, bool overwrite, result_f
         return command_fail(self, "%s: is the file that is read; choose another name", path);
     if (there && S_ISREG(st.st_mode) && is_held(path))
         return command_fail(self, "%s: a writer holds this file; it is not replaced", path);
+    return has_folder(path) ? 0 : command_fail(self, "%s: cannot be made: %s", path, strerror(errno));
+}
+
+int result_begin(const command *self, const char *path, bool overwrite, result_file *ret) {
+    *ret = (result_file){.self = self, .overwrite = overwrite};
+    int code = check_place(self, path, overwrite);
+    if (code != 0)
+        return code;
     ret->path = strdup(path);
     ret->temporary = temporary_name(path);
     if (!ret->path || !ret->temporary) {
@@ -128,7 +151,7 @@ int result_begin(const command *self, const char *path, bool overwrite, result_f
         return command_fail(self, "out of memory");
     }
     if (unlink(ret->temporary) != 0 && errno != ENOENT) {
-        int code = command_fail(self, "%s: cannot be made: %s", path, strerror(errno));
+        code = command_fail(self, "%s: cannot be made: %s", path, strerror(errno));
         free(ret->temporary);
         ret->temporary = NULL;
         return code;
@@ -160,8 +183,7 @@ static int sync_it(const char *path) {
 }
 
 static void sync_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    char *folder = folder_of(path);
     if (folder)
         (void)sync_it(folder);
     free(folder);

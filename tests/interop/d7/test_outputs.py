@@ -101,9 +101,46 @@ def check_follow_tells_a_lost_header(folder):
         p.communicate(timeout=20)
 
 
+def is_caught(pid):
+    """Does the process do something of its own at SIGTERM? None: it has ended."""
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            caught = [line.split()[1] for line in f if line.startswith("SigCgt")]
+    except OSError:
+        return None
+    return bool(int(caught[0], 16) >> signal.SIGTERM - 1 & 1) if caught else None
+
+
+def check_stopped_commands_leave_nothing(folder):
+    """Stopped at any moment from its first on: exit status 2, a message, no file."""
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out")
+    maker = os.path.join(os.path.dirname(os.environ["PHOTOND_BIN"]), "tests", "d7_big_file")
+    subprocess.run([maker, path, "6000000"], check=True)
+    cut = os.path.join(folder, "cut.photons")
+    with open(path, "rb") as f, open(cut, "wb") as to:
+        to.write(f.read()[:-20000])
+    for arguments in (["copy", path, out], ["copy", path, out, "--from", "5"], ["split", path, "-o", out, "--size", "8MB"], ["merge", out, path],
+                      ["export", path, "-o", out + ".npz"], ["repair", cut, "-o", out]):
+        for delay in (0, 0.05):
+            p = subprocess.Popen([D7, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            caught = False
+            while caught is False:
+                caught = is_caught(p.pid)
+            time.sleep(delay)
+            p.send_signal(signal.SIGTERM)
+            said = p.communicate(timeout=60)[1]
+            assert p.returncode in (0, 2), (arguments, p.returncode, said)
+            assert p.returncode == 0 or b"stopped" in said, (arguments, said)
+            rest = sorted(os.listdir(folder))
+            assert rest == ["cut.photons", "in.photons"] or p.returncode == 0, (arguments, rest)
+            for name in rest:
+                if name.startswith("out"):
+                    os.unlink(os.path.join(folder, name))
+
+
 def main():
     for check in (check_sources_stay, check_held_files_stay, check_pipes_are_refused, check_size_limits_are_errors,
-                  check_follow_tells_a_lost_header):
+                  check_follow_tells_a_lost_header, check_stopped_commands_leave_nothing):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
 

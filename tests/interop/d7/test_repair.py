@@ -345,7 +345,7 @@ def refusals():
             assert d7("repair", path, "--in-place", code=1) == b"" and "writer holds" in d7.err
         assert os.listdir(folder) == ["run.photons"]
         write(out, b"mine")
-        assert d7("repair", path, "-o", out, code=2) == b"" and "exists" in d7.err and read(out) == b"mine"
+        assert d7("repair", path, "-o", out, code=2) == b"" and "exists already" in d7.err and read(out) == b"mine"
         d7("repair", path, "-o", out, "--overwrite")
         clean(out, "overwritten")
         assert sorted(os.listdir(folder)) == ["out.photons", "run.photons"]
@@ -353,6 +353,9 @@ def refusals():
                           [os.path.join(folder, "nothing.photons")], [path, "-o", os.path.join(folder, "no", "x")]):
             assert d7("repair", *arguments, code=2) == b"", arguments
         assert b"run.repaired.photons" in d7("repair", path)
+        assert d7("repair", path, code=2) == b"" and "exists already" in d7.err
+        os.replace(out, path)  # needs no repair, whatever lies beside it
+        assert b"nothing to do" in d7("repair", path)
         help_text = d7("repair", "--help").decode()
         assert "Examples:" in help_text and "Exit status:" in help_text
 

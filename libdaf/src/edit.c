@@ -98,11 +98,10 @@ static int note(daf__edit *e, daf_error *err) {
 int daf__edit_put_metadata(daf__edit *e, daf_error *err) {
     daf__metadata *m = &e->d->metadata;
     daf__out *out;
-    int rc = daf__edit_create(e, &out, err);
+    int rc = daf__metadata_render(m, e->d->store, &e->leaving, &out, err);
     if (rc)
         return rc;
-    rc = daf__metadata_render(m, e->d->store, &e->leaving, out, err);
-    rc = daf__edit_put(e, DAF__METADATA_KEY, out, rc, err);
+    rc = daf__edit_put(e, DAF__METADATA_KEY, out, 0, err);
     return rc || !m->is_stale ? rc : daf__change_remove(&e->change, DAF__METADATA_STALE_KEY, err);
 }
 

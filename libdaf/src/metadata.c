@@ -6,9 +6,11 @@
 
 void daf__metadata_distrust(daf__metadata *m) {
     daf__metadata_list_clear(&m->listed);
+    daf__metadata_list_clear(&m->written);
     daf__metadata_list_clear(&m->appended);
     m->knows = false;
     m->rebuild = true;
+    m->shared = 0;
 }
 
 void daf__metadata_free(daf__metadata *m) {
@@ -28,13 +30,15 @@ int daf__metadata_note_set(daf__metadata *m, const char *key, const void *descri
 /* What was set before is part of the rebuild. */
 static int settle_appended(daf__metadata *m, daf_error *err) {
     if (m->knows)
-        return daf__metadata_list_merge(&m->listed, &m->appended, err);
+        return daf__metadata_list_move(&m->written, &m->appended, err);
     daf__metadata_list_clear(&m->appended); /* it is in the tree */
     return 0;
 }
 
 int daf__metadata_note_removed(daf__metadata *m, const daf_names *leaving, daf_error *err) {
     int rc = settle_appended(m, err);
+    if (rc == 0)
+        rc = daf__metadata_list_merge(&m->listed, &m->written, err);
     if (rc)
         return rc;
     daf__metadata_list_remove(&m->listed, leaving);
@@ -62,6 +66,9 @@ static int rebuild(daf__metadata *m, daf__store *s, const daf_names *leaving, da
             return rc;
         m->knows = true;
     }
+    int rc = daf__metadata_list_merge(&m->listed, &m->written, err);
+    if (rc)
+        return rc;
     m->rebuilt.size = 0;
     daf__buf_append(&m->rebuilt, "{", 1);
     for (size_t i = 0; i < m->listed.n; i++)
@@ -70,32 +77,55 @@ static int rebuild(daf__metadata *m, daf__store *s, const daf_names *leaving, da
     return daf__buf_check(&m->rebuilt, err);
 }
 
-int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leaving, daf__out *out,
-                         daf_error *err) {
-    int rc = 0;
-    m->rebuild = m->rebuild || m->bytes.size < 2;
-    if (m->rebuild)
-        rc = rebuild(m, s, leaving, err);
-    if (rc)
-        return rc;
+/* A new out, which may hold the beginning of the content already. */
+static int begin(const daf__metadata *m, daf__store *s, daf__out **ret, daf_error *err) {
+    bool extends = !m->rebuild && m->shared && s->ops->extend_metadata;
+    *ret = NULL;
+    int rc = extends ? s->ops->extend_metadata(s, ret, m->shared, err) : 0;
+    return rc || *ret ? rc : s->ops->create(s, ret, err);
+}
+
+static int fill(daf__metadata *m, daf__out *out, daf_error *err) {
     const daf__buf *base = m->rebuild ? &m->rebuilt : &m->bytes;
     m->tail.size = 0;
     for (size_t i = 0; i < m->appended.n; i++)
         add_entry(&m->tail, i == 0 && base->size == 2, &m->appended.entries[i]);
     daf__buf_append(&m->tail, "}", 1);
-    rc = daf__buf_check(&m->tail, err);
+    int rc = daf__buf_check(&m->tail, err);
+    size_t there = (size_t)out->size;
     if (rc == 0)
-        rc = daf__out_append(out, base->data, base->size - 1, err);
+        rc = daf__out_append(out, base->data + there, base->size - 1 - there, err);
     return rc ? rc : daf__out_append(out, m->tail.data, m->tail.size, err);
 }
 
+int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leaving, daf__out **ret,
+                         daf_error *err) {
+    daf__out *out;
+    int rc = 0;
+    m->rebuild = m->rebuild || m->bytes.size < 2;
+    if (m->rebuild)
+        rc = rebuild(m, s, leaving, err);
+    if (rc == 0)
+        rc = begin(m, s, &out, err);
+    if (rc)
+        return rc;
+    rc = fill(m, out, err);
+    if (rc)
+        daf__out_discard(out);
+    else
+        *ret = out;
+    return rc;
+}
+
 void daf__metadata_taken(daf__metadata *m) {
-    if (m->rebuild) {
+    bool rebuilt = m->rebuild;
+    if (rebuilt) {
         daf__buf_free(&m->bytes);
         m->bytes = m->rebuilt;
         m->rebuilt = (daf__buf){0};
     }
     m->bytes.size--;
+    m->shared = rebuilt ? 0 : m->bytes.size;
     daf__buf_append(&m->bytes, m->tail.data, m->tail.size);
     m->rebuild = false;
     if (m->bytes.failed || settle_appended(m, NULL) != 0) {

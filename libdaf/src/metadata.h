@@ -17,12 +17,14 @@
 #define DAF__METADATA_STALE_KEY ".daf.batch"
 
 typedef struct daf__metadata {
-    daf__buf bytes;              /* what the file holds; empty: not known */
-    bool rebuild;                /* the next content starts from the properties, not from `bytes` */
-    bool knows;                  /* `listed` is what the tree held before `appended` */
-    bool is_stale;               /* the stale file is there */
+    daf__buf bytes;  /* what the file holds; empty: not known */
+    bool rebuild;    /* the next content starts from the properties, not from `bytes` */
+    uint64_t shared; /* bytes that the file before the one in place begins with, too; 0: not known */
+    bool knows;      /* `listed` and `written` are what the tree held before `appended` */
+    bool is_stale;   /* the stale file is there */
     daf__metadata_list listed;   /* in the order of a rebuild */
-    daf__metadata_list appended; /* set since, in their order */
+    daf__metadata_list written;  /* set since, in their order, and in the file */
+    daf__metadata_list appended; /* set since then */
     daf__buf rebuilt; /* the rendered content begins with this, when `rebuild`, else with `bytes` */
     daf__buf tail;    /* what goes in the place of the closing brace; empty: nothing */
 } daf__metadata;
@@ -42,9 +44,9 @@ void daf__metadata_distrust(daf__metadata *m);
 /* Whether the file needs to be written. */
 bool daf__metadata_is_due(const daf__metadata *m);
 
-/* Appends the content with the notes applied to the out. `leaving`: what is in the tree still but no longer counts;
+/* Fills a new out with the content with the notes applied. `leaving`: what is in the tree still but no longer counts;
  * may be NULL. */
-int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leaving, daf__out *out,
+int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leaving, daf__out **ret,
                          daf_error *err);
 
 /* What was rendered is in place. */

@@ -89,32 +89,50 @@ int daf__metadata_compare(const char *a, const char *b) {
     return order;
 }
 
-static size_t position(const daf__metadata_list *list, const char *key) {
-    size_t low = 0, high = list->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (daf__metadata_compare(list->entries[middle].key, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-int daf__metadata_list_merge(daf__metadata_list *list, daf__metadata_list *from, daf_error *err) {
+int daf__metadata_list_move(daf__metadata_list *list, daf__metadata_list *from, daf_error *err) {
     int rc = make_room(list, from->n, err);
     if (rc)
         return rc;
-    for (size_t k = 0; k < from->n; k++) {
-        size_t i = position(list, from->entries[k].key);
-        if (i < list->n && strcmp(list->entries[i].key, from->entries[k].key) == 0) {
-            entry_free(&list->entries[i]); /* set again */
-        } else {
-            memmove(&list->entries[i + 1], &list->entries[i], (list->n - i) * sizeof *list->entries);
-            list->n++;
-        }
-        list->entries[i] = from->entries[k];
+    if (from->n)
+        memcpy(list->entries + list->n, from->entries, from->n * sizeof *from->entries);
+    list->n += from->n;
+    from->n = 0;
+    return 0;
+}
+
+/* By key; of equal ones the earlier first. */
+static int compare_places(const void *a, const void *b) {
+    const daf__metadata_entry *const *x = a, *const *y = b;
+    int order = daf__metadata_compare((*x)->key, (*y)->key);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+int daf__metadata_list_merge(daf__metadata_list *list, daf__metadata_list *from, daf_error *err) {
+    size_t n = list->n + from->n, n_merged = 0, k = 0;
+    if (from->n == 0)
+        return 0;
+    daf__metadata_entry *merged = malloc(n * sizeof *merged);
+    const daf__metadata_entry **sorted = malloc(from->n * sizeof *sorted);
+    if (!merged || !sorted) {
+        free(merged);
+        free(sorted);
+        return daf__no_memory(err);
     }
+    for (size_t i = 0; i < from->n; i++)
+        sorted[i] = &from->entries[i];
+    qsort(sorted, from->n, sizeof *sorted, compare_places);
+    for (size_t i = 0; i < list->n || k < from->n;) {
+        int order = i == list->n   ? 1
+                    : k == from->n ? -1
+                                   : daf__metadata_compare(list->entries[i].key, sorted[k]->key);
+        daf__metadata_entry next = order <= 0 ? list->entries[i++] : *sorted[k++];
+        if (n_merged && daf__metadata_compare(merged[n_merged - 1].key, next.key) == 0)
+            entry_free(&merged[--n_merged]); /* set again */
+        merged[n_merged++] = next;
+    }
+    free(sorted);
+    free(list->entries);
+    *list = (daf__metadata_list){.entries = merged, .n = n_merged, .capacity = n};
     from->n = 0;
     return 0;
 }

@@ -22,7 +22,11 @@ void daf__metadata_list_clear(daf__metadata_list *list);
 int daf__metadata_list_add(daf__metadata_list *list, const char *key, const void *descriptor, size_t bytes,
                            daf_error *err);
 
-/* Moves the entries of `from` to their places in the sorted `list`. On failure those that are left stay. */
+/* Moves the entries of `from` to the end of the list. */
+int daf__metadata_list_move(daf__metadata_list *list, daf__metadata_list *from, daf_error *err);
+
+/* Moves the entries of `from` to their places in the sorted `list`; of entries with one key the last one stays. On failure
+ * nothing has moved. */
 int daf__metadata_list_merge(daf__metadata_list *list, daf__metadata_list *from, daf_error *err);
 
 /* Removes the entries of the keys, and of those that begin with a name ending in "/". */

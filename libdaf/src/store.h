@@ -120,6 +120,9 @@ typedef struct daf__store_ops {
     int (*axis_length)(daf__store *s, uint64_t *ret, const char *axis, daf_error *err);
     /* A new out. */
     int (*create)(daf__store *s, daf__out **ret, daf_error *err);
+    /* An out for metadata.json that begins with the first `bytes` bytes of the one before the one in place, when the store
+     * still has that and nobody reads it; *ret NULL: it has not. NULL: never. */
+    int (*extend_metadata)(daf__store *s, daf__out **ret, uint64_t bytes, daf_error *err);
     /* Puts the change in place. On failure nothing has changed. */
     int (*apply)(daf__store *s, daf__change *c, daf_error *err);
     /* Makes durable what has been applied, when the store is asked to. */

@@ -237,6 +237,13 @@ static void out_discard(daf__out *out) {
 
 static const daf__out_ops out_ops = {.write = out_write, .discard = out_discard};
 
+daf__dir_out *daf__dir_out_new(daf__dir_store *s) {
+    daf__dir_out *o = calloc(1, sizeof *o);
+    if (o)
+        *o = (daf__dir_out){.base = {.ops = &out_ops}, .store = s, .fd = -1};
+    return o;
+}
+
 void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]) {
     snprintf(name, DAF__STAGING_NAME, DAF__STAGING_PREFIX "%ld.%u", (long)getpid(), s->counter++);
 }
@@ -244,10 +251,9 @@ void daf__dir_staging_name(daf__dir_store *s, char name[DAF__STAGING_NAME]) {
 static int dir_create(daf__store *base, daf__out **ret, daf_error *err) {
     daf__dir_store *s = (daf__dir_store *)base;
     const daf_io *io = s->settings.io;
-    daf__dir_out *o = calloc(1, sizeof *o);
+    daf__dir_out *o = daf__dir_out_new(s);
     if (!o)
         return daf__no_memory(err);
-    *o = (daf__dir_out){.base = {.ops = &out_ops}, .store = s};
     do {
         daf__dir_staging_name(s, o->name);
         o->fd = io->open(io->context, s->fd, o->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -340,6 +346,7 @@ static void dir_free(daf__store *base) {
     daf__dir_store *s = (daf__dir_store *)base;
     const daf_io *io = s->settings.io;
     daf__journal_close(s);
+    daf__dir_spare_drop(s);
     if (s->fd >= 0)
         io->close(io->context, s->fd);
     daf_names_clear(&s->dirty);
@@ -352,6 +359,7 @@ const daf__store_ops daf__dir_ops = {
     .stamp = dir_stamp,
     .list = dir_list,
     .create = dir_create,
+    .extend_metadata = daf__dir_extend,
     .apply = daf__dir_apply,
     .settle = daf__dir_settle,
     .backup = daf__dir_backup,

@@ -23,16 +23,25 @@ typedef struct daf__dir_settings {
     unsigned file_mode, directory_mode; /* 0: the umask decides */
 } daf__dir_settings;
 
+/* Of a file that is replaced again and again by itself and something more, the one before is kept (under a staging
+ * name), so that the next takes what was added instead of the whole. */
+typedef struct daf__dir_spare {
+    daf__stamp placed;            /* the file that is in place, as this store has put it there */
+    daf__stamp stamp;             /* the spare one */
+    char name[DAF__STAGING_NAME]; /* empty: there is none */
+} daf__dir_spare;
+
 typedef struct daf__dir_store {
     daf__store base;
     daf__dir_settings settings;
-    int fd;              /* the root */
-    unsigned counter;    /* of staging names */
-    daf_names dirty;     /* folders whose entries are not synced yet */
-    int journal;         /* store_dir_journal.h; -1: not open */
-    bool unfinished;     /* a failed change could not be undone: the journal says how */
-    bool half_reordered; /* a failed reorder could not be undone */
-    bool backup_first;   /* files are read from the backup of an interrupted reorder, where it has them */
+    int fd;               /* the root */
+    unsigned counter;     /* of staging names */
+    daf__dir_spare spare; /* of metadata.json */
+    daf_names dirty;      /* folders whose entries are not synced yet */
+    int journal;          /* store_dir_journal.h; -1: not open */
+    bool unfinished;      /* a failed change could not be undone: the journal says how */
+    bool half_reordered;  /* a failed reorder could not be undone */
+    bool backup_first;    /* files are read from the backup of an interrupted reorder, where it has them */
 } daf__dir_store;
 
 typedef struct daf__open_mode {
@@ -58,6 +67,9 @@ int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *
  * rolled back. */
 bool daf__dir_store_lock(daf__store *s);
 void daf__dir_store_unlock(daf__store *s);
+
+/* Whether a writer has the directory of a store that was opened for reading. */
+bool daf__dir_store_is_locked(const daf__store *s);
 
 /* Shared by the store's files. */
 extern const daf__store_ops daf__dir_ops;
@@ -85,6 +97,12 @@ void daf__journal_close(daf__dir_store *s);
 int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err);
 int daf__dir_settle(daf__store *base, daf_error *err);
 
+/* store_dir_spare.c: an out that begins with the first `bytes` bytes of the file before the one in place; *ret NULL: there
+ * is none. Notes that a file was put in place of one that is kept as `kept` (NULL: of none); true: it is kept on. */
+int daf__dir_extend(daf__store *base, daf__out **ret, uint64_t bytes, daf_error *err);
+bool daf__dir_spare_take(daf__dir_store *s, const daf__stamp *placed, const char *kept);
+void daf__dir_spare_drop(daf__dir_store *s);
+
 /* A file being written. */
 typedef struct daf__dir_out {
     daf__out base;
@@ -93,5 +111,8 @@ typedef struct daf__dir_out {
     daf__stamp stamp;             /* of the finished file */
     char name[DAF__STAGING_NAME]; /* empty: renamed */
 } daf__dir_out;
+
+/* A new one under a name to be filled in; NULL without memory. */
+daf__dir_out *daf__dir_out_new(daf__dir_store *s);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "metadata.h"
 #include "store_dir_journal.h"
 
 /* Remembers the folder of `key` as one to sync. */
@@ -228,9 +229,14 @@ static int perform_journaled(daf__dir_store *s, daf__dir_plan *p, daf_error *err
 }
 
 static void drop_kept(daf__dir_store *s, const daf__dir_plan *p) {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->steps[i].kept[0] && !(p->n == 1 && p->steps[i].kind == DAF__STEP_PUT))
-            daf__dir_remove_tree(s->settings.io, s->fd, p->steps[i].kept);
+    for (size_t i = 0; i < p->n; i++) {
+        const daf__dir_step *step = &p->steps[i];
+        bool kept = step->kept[0] && !(p->n == 1 && step->kind == DAF__STEP_PUT), spare = false;
+        if (strcmp(step->key, DAF__METADATA_KEY) == 0)
+            spare = daf__dir_spare_take(s, &step->placed, kept ? step->kept : NULL);
+        if (kept && !spare)
+            daf__dir_remove_tree(s->settings.io, s->fd, step->kept);
+    }
 }
 
 int daf__dir_apply(daf__store *base, daf__change *c, daf_error *err) {

@@ -151,6 +151,14 @@ void daf__dir_store_unlock(daf__store *s) {
     flock(((daf__dir_store *)s)->fd, LOCK_UN);
 }
 
+bool daf__dir_store_is_locked(const daf__store *s) {
+    int fd = ((const daf__dir_store *)s)->fd;
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK;
+    flock(fd, LOCK_UN);
+    return false;
+}
+
 static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) {
     const daf_io *io = s->settings.io;
     const char *path = s->base.path;

@@ -250,6 +250,18 @@ static bool is_top(const char *name, bool folder) {
     return false;
 }
 
+static bool is_temporary(const char *name) {
+    return strncmp(name, DAF__STAGING_PREFIX, strlen(DAF__STAGING_PREFIX)) == 0 ||
+           strcmp(name, "metadata.json.new") == 0 || strcmp(name, DAF__METADATA_STALE_KEY) == 0;
+}
+
+/* A writer that is at work has such files. */
+static void tell_leftover(daf__verifier *v, const char *name) {
+    if (!daf__dir_store_is_locked(v->d->store))
+        daf__tell(v, DAF_PROBLEM_LEFTOVER, name, DAF_NO_OFFSET,
+                  "a temporary file; the next writable open removes it");
+}
+
 static void verify_top_name(daf__verifier *v, const char *name, bool folder) {
     if (is_top(name, folder))
         return;
@@ -261,10 +273,8 @@ static void verify_top_name(daf__verifier *v, const char *name, bool folder) {
     else if (strcmp(name, DAF__BACKUP) == 0)
         daf__tell(v, DAF_PROBLEM_UNFINISHED, name, DAF_NO_OFFSET,
                   "the reorder of an axis was interrupted; the next writable open rolls it back");
-    else if (strncmp(name, DAF__STAGING_PREFIX, strlen(DAF__STAGING_PREFIX)) == 0 ||
-             strcmp(name, "metadata.json.new") == 0 || strcmp(name, DAF__METADATA_STALE_KEY) == 0)
-        daf__tell(v, DAF_PROBLEM_LEFTOVER, name, DAF_NO_OFFSET,
-                  "a temporary file; the next writable open removes it");
+    else if (is_temporary(name))
+        tell_leftover(v, name);
     else
         daf__tell(v, DAF_PROBLEM_FOREIGN, name, DAF_NO_OFFSET, "not a %s of the format",
                   folder ? "folder" : "file");

@@ -2,9 +2,13 @@
  * by call stands one that gets the same calls in batches, and after each removal one that is rebuilt from its tree. */
 #include "support.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { N_NAMES = 7, N_OPERATIONS = 400 };
@@ -199,10 +203,161 @@ static void other_indices_are_repaired(void **state) {
         check_repair(path, cases[i].text, cases[i].kept);
 }
 
+/* ---- a large one */
+
+enum { N_MANY = 2500, EACH = 100 };
+
+static unsigned count_spares(const char *path) {
+    unsigned n = 0;
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    assert_non_null(folder);
+    while ((entry = readdir(folder)))
+        n += strncmp(entry->d_name, ".daf.new.", 9) == 0;
+    closedir(folder);
+    return n;
+}
+
+static void set_number(daf *d, unsigned i) {
+    char name[32];
+    const daf_scalar value = daf_scalar_uint64(i);
+    snprintf(name, sizeof name, "scalar number %u", i * 7919 % N_MANY);
+    OK(daf_set_scalar(d, name, &value, NULL, e));
+}
+
+/* What a reader has opened or mapped stays what it was, while the file is appended to. */
+typedef struct reading {
+    int fd;
+    const char *mapped;
+    char *then;
+    size_t bytes;
+} reading;
+
+static void begin_to_read(reading *r, const char *path, bool map) {
+    char file[600];
+    snprintf(file, sizeof file, "%s/metadata.json", path);
+    r->then = test_read_file(file, &r->bytes);
+    r->fd = open(file, O_RDONLY);
+    assert_true(r->fd >= 0);
+    r->mapped = NULL;
+    if (!map)
+        return;
+    r->mapped = mmap(NULL, r->bytes, PROT_READ, MAP_SHARED, r->fd, 0);
+    assert_true(r->mapped != MAP_FAILED);
+    close(r->fd);
+}
+
+static void end_reading(reading *r) {
+    struct stat st;
+    char *now = r->mapped ? NULL : malloc(r->bytes + 1);
+    if (r->mapped) {
+        assert_memory_equal(r->mapped, r->then, r->bytes);
+        munmap((void *)(uintptr_t)r->mapped, r->bytes);
+    } else {
+        assert_int_equal(fstat(r->fd, &st), 0);
+        assert_int_equal(st.st_size, r->bytes);
+        assert_int_equal(pread(r->fd, now, r->bytes + 1, 0), r->bytes);
+        assert_memory_equal(now, r->then, r->bytes);
+        close(r->fd);
+    }
+    free(now);
+    free(r->then);
+}
+
+static void check_index(const char *path, const char *twin) {
+    size_t n, n_twin;
+    char *index = index_of(path, &n), *expected = index_of(twin, &n_twin);
+    assert_int_equal(n, n_twin);
+    assert_memory_equal(index, expected, n);
+    free(index);
+    free(expected);
+}
+
+/* Its bytes are those of the specified appends, whoever reads meanwhile, and nothing stays behind. */
+static void a_large_one_is_appended_to(void **state) {
+    char path[300], twin[300];
+    daf *d, *batched;
+    reading r = {.fd = -1};
+    daf_verify_summary found;
+    snprintf(path, sizeof path, "%s", test_path(state, "single.daf"));
+    snprintf(twin, sizeof twin, "%s", test_path(state, "batched.daf"));
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_open(&batched, twin, "w", NULL, e));
+    OK(daf_batch_begin(batched, e));
+    for (unsigned i = 0; i < N_MANY; i++) {
+        bool reads = i % EACH == EACH - 3;
+        if (reads)
+            begin_to_read(&r, path, i % (2 * EACH) < EACH);
+        set_number(d, i);
+        set_number(batched, i);
+        if (i % EACH == EACH - 1) {
+            end_reading(&r);
+            OK(daf_batch_commit(batched, e));
+            OK(daf_batch_begin(batched, e));
+            check_index(path, twin);
+            OK(daf_verify(path, NULL, &found, e)); /* beside the writer */
+            assert_int_equal(found.n[DAF_CLASS_DAMAGE] + found.n[DAF_CLASS_FAULT], 0);
+        }
+    }
+    assert_int_equal(count_spares(path), 1);
+    OK(daf_delete_scalar(d, "scalar number 7", e));
+    OK(daf_delete_scalar(batched, "scalar number 7", e));
+    OK(daf_batch_commit(batched, e));
+    OK(daf_batch_begin(batched, e));
+    check_index(path, twin);
+    for (unsigned i = 0; i < N_MANY; i++) {
+        if (i * 7919 % N_MANY == 7) {
+            set_number(d, i);
+            set_number(batched, i);
+        }
+    }
+    OK(daf_batch_commit(batched, e));
+    check_index(path, twin);
+    OK(daf_close(d, e));
+    OK(daf_close(batched, e));
+    assert_int_equal(count_spares(path), 0);
+}
+
+/* A file of that name that has another name too, or that somebody has changed, is left alone. */
+static void a_linked_or_changed_one_is_written_anew(void **state) {
+    char path[300], index[400], other[300];
+    daf *d;
+    size_t bytes, n;
+    snprintf(path, sizeof path, "%s", test_path(state, "a.daf"));
+    snprintf(index, sizeof index, "%s/metadata.json", path);
+    snprintf(other, sizeof other, "%s", test_path(state, "linked"));
+    OK(daf_open(&d, path, "w", NULL, e));
+    for (unsigned i = 0; i < N_MANY - 10; i++)
+        set_number(d, i);
+    assert_int_equal(link(index, other), 0);
+    char *then = test_read_file(other, &bytes);
+    for (unsigned i = N_MANY - 10; i < N_MANY - 5; i++)
+        set_number(d, i);
+    char *now = test_read_file(other, &n);
+    assert_int_equal(n, bytes);
+    assert_memory_equal(now, then, n);
+    free(now);
+    free(then);
+
+    usleep(50000); /* so that its time tells of the change */
+    FILE *f = fopen(index, "r+");
+    assert_non_null(f);
+    assert_int_equal(fwrite("[", 1, 1, f), 1);
+    assert_int_equal(fclose(f), 0);
+    for (unsigned i = N_MANY - 5; i < N_MANY; i++)
+        set_number(d, i);
+    now = test_read_file(index, &n);
+    assert_int_equal(now[0], '{');
+    free(now);
+    OK(daf_close(d, e));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_are_those_of_the_specification, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(other_indices_are_repaired, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(a_large_one_is_appended_to, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(a_linked_or_changed_one_is_written_anew, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,12 +16,6 @@ static double print_number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
 }
 
-static const char *print_text(const json_t *object, const char *key, char *buffer, size_t cap) {
-    const char *text = json_string_value(json_object_get(object, key));
-    pd_text_escape(buffer, cap, text && text[0] ? text : "-");
-    return buffer;
-}
-
 /* "12.3 M"; without a prefix no blank is left at the end. */
 static const char *print_count(double count, char buffer[PRINT_TEXT_BYTES]) {
     cli_format_count(buffer, PRINT_TEXT_BYTES, count);
@@ -58,10 +52,11 @@ static const char *print_age(const json_t *object, const char *key, char buffer[
 
 static void print_head(FILE *out, const json_t *status) {
     char version[PRINT_TEXT_BYTES], health[PRINT_TEXT_BYTES], age[PRINT_TEXT_BYTES], text[PRINT_LONG_BYTES];
-    fprintf(out, "photond %s  %s%s  up %s  pid %.0f\n",
-            print_text(status, "version", version, sizeof version),
-            print_text(status, "health", health, sizeof health),
+    fprintf(out, "photond %s  %s%s%s  up %s  pid %.0f\n",
+            ctl_text(status, "version", version, sizeof version),
+            ctl_text(status, "health", health, sizeof health),
             json_is_true(json_object_get(status, "stopping")) ? ", stopping" : "",
+            json_is_true(json_object_get(status, "draining")) ? ", takes no new runs" : "",
             print_age(status, "uptime_s", age), print_number(status, "pid"));
     const json_t *item;
     size_t i;
@@ -69,7 +64,7 @@ static void print_head(FILE *out, const json_t *status) {
         pd_text_escape(text, sizeof text, json_is_string(item) ? json_string_value(item) : "?");
         fprintf(out, "  !       %s\n", text);
     }
-    fprintf(out, "  data    %s\n", print_text(status, "data_dir", text, sizeof text));
+    fprintf(out, "  data    %s\n", ctl_text(status, "data_dir", text, sizeof text));
     json_array_foreach(json_object_get(status, "listen"), i, item) {
         pd_text_escape(text, sizeof text, json_is_string(item) ? json_string_value(item) : "?");
         fprintf(out, "  listen  %s\n", text);
@@ -118,8 +113,8 @@ static void print_run(FILE *out, const json_t *run) {
     char name[41], state[PRINT_TEXT_BYTES], photons[PRINT_TEXT_BYTES], rate[PRINT_TEXT_BYTES],
         file[PRINT_TEXT_BYTES];
     char safe[PRINT_TEXT_BYTES], shown[PRINT_TEXT_BYTES];
-    fprintf(out, "%-24s %-9s %9s %9s %9s  %-10s %-10s %.0f\n", print_text(run, "name", name, sizeof name),
-            print_text(run, "state", state, sizeof state), print_count(print_number(c, "photons"), photons),
+    fprintf(out, "%-24s %-9s %9s %9s %9s  %-10s %-10s %.0f\n", ctl_text(run, "name", name, sizeof name),
+            ctl_text(run, "state", state, sizeof state), print_count(print_number(c, "photons"), photons),
             print_count(print_number(run, "photons_per_s"), rate),
             print_bytes(print_number(c, "file_bytes"), file), print_age(run, "durable_age_s", safe),
             print_age(run, "last_export_age_s", shown), print_number(c, "exports"));
@@ -127,21 +122,33 @@ static void print_run(FILE *out, const json_t *run) {
     for (size_t i = 0; i < 2; i++) {
         char text[PRINT_LONG_BYTES];
         if (json_is_string(json_object_get(run, notes[i])))
-            fprintf(out, "  ! %s: %s\n", notes[i], print_text(run, notes[i], text, sizeof text));
+            fprintf(out, "  ! %s: %s\n", notes[i], ctl_text(run, notes[i], text, sizeof text));
     }
     double dropped = print_number(c, "dropped_photons"), lost = print_number(c, "lost_before");
     if (dropped > 0 || lost > 0)
         fprintf(out, "  ! %.0f photons dropped here, %.0f lost by the instrument\n", dropped, lost);
 }
 
-static void print_runs(FILE *out, const json_t *runs) {
+static void print_armed(FILE *out, const json_t *armed) {
     const json_t *run;
     size_t i;
+    json_array_foreach(armed, i, run) {
+        char name[41], profile[PRINT_TEXT_BYTES], age[PRINT_TEXT_BYTES];
+        fprintf(out, "%-24s armed, for a producer with profile %s, for %s\n",
+                ctl_text(run, "name", name, sizeof name), ctl_text(run, "profile", profile, sizeof profile),
+                print_age(run, "age_s", age));
+    }
+}
+
+void ctl_print_runs(FILE *out, const json_t *status) {
+    const json_t *run, *runs = json_object_get(status, "runs");
+    size_t i;
+    print_armed(out, json_object_get(status, "armed"));
     if (json_array_size(runs) == 0) {
-        fputs("\nno open runs\n", out);
+        fputs("no open runs\n", out);
         return;
     }
-    fprintf(out, "\n%-24s %-9s %9s %9s %9s  %-10s %-10s %s\n", "RUN", "STATE", "PHOTONS", "PER S", "FILE",
+    fprintf(out, "%-24s %-9s %9s %9s %9s  %-10s %-10s %s\n", "RUN", "STATE", "PHOTONS", "PER S", "FILE",
             "SAFE AGO", "SHOWN AGO", "EXPORTS");
     json_array_foreach(runs, i, run) {
         print_run(out, run);
@@ -156,8 +163,8 @@ static void print_connections(FILE *out, const json_t *connections) {
     fprintf(out, "\n%-24s %-28s %4s %10s  %s\n", "CLIENT", "FROM", "RUNS", "RECEIVED", "LAST HEARD");
     json_array_foreach(connections, i, c) {
         char client[41], peer[PRINT_TEXT_BYTES], bytes[PRINT_TEXT_BYTES], age[PRINT_TEXT_BYTES];
-        fprintf(out, "%-24s %-28s %4.0f %10s  %s ago%s%s\n", print_text(c, "client", client, sizeof client),
-                print_text(c, "peer", peer, sizeof peer), print_number(c, "runs"),
+        fprintf(out, "%-24s %-28s %4.0f %10s  %s ago%s%s\n", ctl_text(c, "client", client, sizeof client),
+                ctl_text(c, "peer", peer, sizeof peer), print_number(c, "runs"),
                 print_bytes(print_number(c, "received_bytes"), bytes), print_age(c, "silent_s", age),
                 json_is_true(json_object_get(c, "silent")) ? "  SILENT" : "",
                 json_is_true(json_object_get(c, "paused")) ? "  held back" : "");
@@ -167,6 +174,7 @@ static void print_connections(FILE *out, const json_t *connections) {
 void ctl_print_status(FILE *out, const json_t *status) {
     print_head(out, status);
     print_totals(out, status);
-    print_runs(out, json_object_get(status, "runs"));
+    fputc('\n', out);
+    ctl_print_runs(out, status);
     print_connections(out, json_object_get(status, "connections"));
 }

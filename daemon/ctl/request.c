@@ -10,14 +10,14 @@
 #include "text.h"
 #include "unix_socket.h"
 
-enum { REQUEST_TIMEOUT_S = 10, REQUEST_ANSWER_MAX = 64 * 1024 * 1024, REQUEST_FIRST_BYTES = 65536 };
+enum { REQUEST_ANSWER_MAX = 64 * 1024 * 1024, REQUEST_FIRST_BYTES = 65536 };
 
-static int request_connect(const char *control, pd_error *err) {
+static int request_connect(const ctl_call *call, pd_error *err) {
     char path[512];
-    if (pd_control_path(control, path, sizeof path, err) != 0)
+    if (pd_control_path(call->control, path, sizeof path, err) != 0)
         return -1;
     int fd = pd_unix_connect(path, err);
-    struct timeval patience = {.tv_sec = REQUEST_TIMEOUT_S};
+    struct timeval patience = {.tv_sec = (time_t)call->timeout_s};
     if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0 ||
                     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0)) {
         pd_error_set(err, "%s: %s", path, strerror(errno));
@@ -76,14 +76,15 @@ static char *request_receive(int fd, size_t *bytes, pd_error *err) {
     return NULL;
 }
 
-static int request_exchange(const char *control, const char *command, json_t **ret, pd_error *err) {
-    char line[256];
-    int n = snprintf(line, sizeof line, "{\"command\":\"%s\"}\n", command);
-    int fd = request_connect(control, err);
+/* `line` without its end. */
+static int request_exchange(const ctl_call *call, const char *line, json_t **ret, pd_error *err) {
+    int fd = request_connect(call, err);
     if (fd < 0)
         return -1;
     size_t bytes = 0;
-    char *text = request_send(fd, line, (size_t)n, err) == 0 ? request_receive(fd, &bytes, err) : NULL;
+    char *text = request_send(fd, line, strlen(line), err) == 0 && request_send(fd, "\n", 1, err) == 0
+                     ? request_receive(fd, &bytes, err)
+                     : NULL;
     close(fd);
     if (!text)
         return -1;
@@ -98,20 +99,32 @@ static int request_exchange(const char *control, const char *command, json_t **r
     return 0;
 }
 
-int ctl_request(const char *control, const char *command, json_t **ret) {
-    pd_error err;
+static char *request_line(const char *command, json_t *members) {
+    json_t *request = json_pack("{s:s}", "command", command);
+    char *line = NULL;
+    if (request && (!members || json_object_update(request, members) == 0))
+        line = json_dumps(request, JSON_COMPACT);
+    json_decref(request);
+    json_decref(members);
+    return line;
+}
+
+int ctl_request(const ctl_call *call, const char *command, json_t *members, json_t **ret) {
+    pd_error err = {""};
     json_t *answer = NULL;
-    if (request_exchange(control, command, &answer, &err) != 0)
-        return ctl_fail("%s", err.text);
+    char *line = request_line(command, members);
+    if (!line)
+        return cli_fail(call->self, "the request cannot be made: an argument is no UTF-8");
+    int failed = request_exchange(call, line, &answer, &err);
+    free(line);
+    if (failed)
+        return cli_fail(call->self, "%s", err.text);
     if (json_is_true(json_object_get(answer, "ok"))) {
         *ret = answer;
-        return CTL_OK;
+        return CLI_OK;
     }
-    char sentence[512] = "no reason was given";
     const char *said = json_string_value(json_object_get(answer, "error"));
-    if (said)
-        pd_text_escape(sentence, sizeof sentence, said);
+    cli_fail(call->self, "photond refused: %s", said ? said : "no reason was given");
     json_decref(answer);
-    ctl_fail("photond refused \"%s\": %s", command, sentence);
-    return CTL_NOT_OK;
+    return CLI_PROBLEMS;
 }

@@ -39,8 +39,8 @@ typedef struct pd_summary_options {
     uint32_t max_seconds; /* entries of the axis `second`; past it, bins are merged in pairs */
 } pd_summary_options;
 
-/* Everything, in base units. Strings are never NULL and owned by the configuration. Constant once read:
- * any thread may read it. */
+/* Everything, in base units. Strings are never NULL and owned by the configuration. Once read it is the loop's: what a
+ * reload can change (reload.h) changes there; other threads have copies of what they need. */
 typedef struct pd_config {
     /* places */
     char *data_dir;
@@ -117,6 +117,10 @@ PD_MUST_USE int pd_config_gid(const pd_config *config, int64_t *gid, pd_error *e
 PD_MUST_USE int pd_config_print(const pd_config *config, FILE *out);
 
 void pd_config_free(pd_config *config);
+
+/* Reads what the command line says once more, the file of --config included. `config` need not be initialised and is to be
+ * freed whatever is returned. Returns 0, or -1 with err. */
+PD_MUST_USE int pd_config_again(pd_config *config, int argc, char **argv, pd_error *err);
 
 typedef enum pd_config_action {
     PD_CONFIG_RUN,  /* the configuration is read and checked: start */

@@ -182,6 +182,12 @@ static int args_build(pd_config *config, args_plan plan, int argc, char **argv, 
     return 0;
 }
 
+int pd_config_again(pd_config *config, int argc, char **argv, pd_error *err) {
+    args_plan plan = {NULL};
+    memset(config, 0, sizeof *config);
+    return args_read_plan(plan, argc, argv, err) != 0 ? -1 : args_build(config, plan, argc, argv, err);
+}
+
 static pd_config_action args_exit(int failed) {
     if (failed || fflush(stdout) != 0)
         return args_fail("standard output could not be written whole");

@@ -55,6 +55,9 @@ PD_MUST_USE int pd_config_key_set(const pd_config_key *key, pd_config *config, c
 /* The value of a key, as it stands in a file; a new reference, NULL when out of memory. */
 json_t *pd_config_key_json(const pd_config_key *key, const pd_config *config);
 
+/* Exchanges the values of a key. */
+void pd_config_key_swap(const pd_config_key *key, pd_config *a, pd_config *b);
+
 /* Frees what the value of a key owns. */
 void pd_config_key_clear(const pd_config_key *key, pd_config *config);
 

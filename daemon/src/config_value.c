@@ -291,3 +291,40 @@ void pd_config_key_clear(const pd_config_key *key, pd_config *config) {
         break;
     }
 }
+
+static size_t value_bytes(pd_config_kind kind) {
+    switch (kind) {
+    case PD_CONFIG_TEXT:
+    case PD_CONFIG_CONTROL:
+        return sizeof(char *);
+    case PD_CONFIG_ADDRESSES:
+        return sizeof(pd_text_list);
+    case PD_CONFIG_BOOL:
+        return sizeof(bool);
+    case PD_CONFIG_COUNT:
+    case PD_CONFIG_POWER:
+        return sizeof(uint32_t);
+    case PD_CONFIG_LEVEL:
+        return sizeof(int);
+    case PD_CONFIG_MODE:
+        return sizeof(unsigned);
+    case PD_CONFIG_DURATION:
+    case PD_CONFIG_SIZE:
+        return sizeof(uint64_t);
+    case PD_CONFIG_CODEC:
+        return sizeof(pd_export_codec);
+    case PD_CONFIG_LOG_LEVEL:
+        return sizeof(pd_log_level);
+    case PD_CONFIG_PROFILES:
+        return sizeof(pd_profiles *);
+    }
+    return 0;
+}
+
+void pd_config_key_swap(const pd_config_key *key, pd_config *a, pd_config *b) {
+    unsigned char kept[sizeof(pd_text_list)];
+    size_t n = value_bytes(key->kind);
+    memcpy(kept, value_at(key, a), n);
+    memcpy(value_at(key, a), value_at(key, b), n);
+    memcpy(value_at(key, b), kept, n);
+}

@@ -288,14 +288,16 @@ static void control_connection(uv_stream_t *listener, int status) {
 }
 
 int pd_control_start(pd_control **ret, uv_loop_t *loop, const pd_control_options *options, pd_error *err) {
-    int fd = pd_unix_listen(options->path, options->mode, options->gid, err);
+    bool made = options->fd < 0;
+    int fd = made ? pd_unix_listen(options->path, options->mode, options->gid, err) : options->fd;
     if (fd < 0)
         return -1;
     pd_control *c = calloc(1, sizeof *c);
     char *path = strdup(options->path);
     int code = c && path ? uv_pipe_init(loop, &c->listener, 0) : UV_ENOMEM;
     if (code != 0) {
-        unlink(options->path);
+        if (made)
+            unlink(options->path);
         close(fd);
         free(path);
         free(c);
@@ -334,7 +336,8 @@ void pd_control_close(pd_control *c, void (*closed)(void *user), void *user) {
     c->closing = true;
     c->closed = closed;
     c->closed_user = user;
-    unlink(c->path);
+    if (c->options.fd < 0)
+        unlink(c->path);
     for (control_client *k = c->clients; k; k = k->next)
         control_client_close(k);
     uv_close((uv_handle_t *)&c->listener, control_listener_closed);

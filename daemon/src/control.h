@@ -37,9 +37,10 @@ typedef struct pd_control_command {
 } pd_control_command;
 
 typedef struct pd_control_options {
-    const char *path;                   /* of the socket */
-    unsigned mode;                      /* permission bits */
-    int64_t gid;                        /* group; -1: left as it is */
+    const char *path; /* of the socket */
+    int fd;           /* -1: it is made; else a listening one, whose name stays where it is */
+    unsigned mode;    /* permission bits */
+    int64_t gid;      /* group; -1: left as it is */
     const pd_control_command *commands; /* [n_commands]; must outlive the control */
     size_t n_commands;
     void *user; /* for the commands */

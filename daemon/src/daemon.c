@@ -8,12 +8,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "control.h"
 #include "listener.h"
 #include "log.h"
 #include "look.h"
 #include "ready.h"
+#include "reload.h"
 #include "server.h"
+#include "service.h"
+#include "watch.h"
 
 enum {
     DAEMON_SIGNALS = 3,
@@ -22,7 +26,10 @@ enum {
 };
 
 typedef struct pd_daemon {
-    const pd_config *config;
+    pd_config *config;
+    int argc; /* the command line, for reading the configuration again */
+    char **argv;
+    pd_passed passed; /* sockets of the service manager */
     uv_loop_t loop;
     pd_engine engine;
     pd_server server;
@@ -31,6 +38,8 @@ typedef struct pd_daemon {
     pd_control *control;
     uv_signal_t signals[DAEMON_SIGNALS];
     pd_look look;
+    pd_watch watch;
+    pd_commands commands;
     bool stopping;
     bool ready_written;
     uint64_t failed_before_stop; /* runs */
@@ -45,6 +54,7 @@ static void daemon_end(void *user) {
     pd_server_end(&d->server);
     pd_control_close(d->control, NULL, NULL);
     d->control = NULL;
+    pd_watch_close(&d->watch);
     pd_look_close(&d->look);
     for (int i = 0; i < DAEMON_SIGNALS; i++)
         uv_close((uv_handle_t *)&d->signals[i], NULL);
@@ -57,6 +67,7 @@ static void daemon_stop(pd_daemon *d) {
         pd_listener_close(&d->listeners[i]);
     pd_server_stop_reading(&d->server);
     size_t n = d->server.runs.n;
+    pd_service_stopping();
     pd_log(PD_LOG_INFO, "stopping: %zu runs are being closed", n);
     if (n == 0)
         daemon_end(d);
@@ -64,10 +75,24 @@ static void daemon_stop(pd_daemon *d) {
         pd_runs_close_all(&d->server.runs, "the daemon was stopped");
 }
 
+static json_t *daemon_reload(void *user, pd_error *err) {
+    pd_daemon *d = user;
+    json_t *changed = NULL, *restart = NULL;
+    pd_service_reloading();
+    int failed = pd_reload(d->config, d->argc, d->argv, &changed, &restart, err);
+    pd_service_ready();
+    if (!failed)
+        return json_pack("{s:o, s:o}", "changed", changed, "restart", restart);
+    pd_log(PD_LOG_ERROR, "the configuration stays as it is: %s", err->text);
+    return NULL;
+}
+
 static void daemon_signal(uv_signal_t *handle, int number) {
     pd_daemon *d = handle->data;
     if (number == SIGHUP) {
-        pd_log(PD_LOG_INFO, "SIGHUP: the configuration is read at the start only; restart to change it");
+        pd_error err = {""};
+        pd_log(PD_LOG_INFO, "SIGHUP");
+        json_decref(daemon_reload(d, &err));
     } else if (!d->stopping) {
         pd_log(PD_LOG_INFO, "%s", number == SIGTERM ? "SIGTERM" : "SIGINT");
         daemon_stop(d);
@@ -79,11 +104,29 @@ static void daemon_signal(uv_signal_t *handle, int number) {
 
 /* ---- the beginning ---- */
 
+/* Sockets of the service manager take the place of the configured addresses. */
+static int daemon_adopt(pd_daemon *d, pd_error *err) {
+    for (size_t i = 0; i < d->passed.n; i++) {
+        pd_passed_socket *socket = &d->passed.sockets[i];
+        if (socket->fd < 0)
+            continue;
+        if (pd_listener_adopt(&d->listeners[d->n_listeners], &d->server, socket->fd, socket->name, err) != 0)
+            return -1;
+        socket->fd = -1;
+        d->n_listeners++;
+    }
+    return 0;
+}
+
 static int daemon_listen(pd_daemon *d, pd_error *err) {
     const pd_text_list *list = &d->config->listen;
-    d->listeners = calloc(list->n + 1, sizeof *d->listeners);
+    d->listeners = calloc(d->passed.n + list->n + 1, sizeof *d->listeners);
     if (!d->listeners)
         return pd_error_set(err, "out of memory");
+    if (daemon_adopt(d, err) != 0)
+        return -1;
+    if (d->n_listeners > 0)
+        return 0;
     for (; d->n_listeners < list->n; d->n_listeners++)
         if (pd_listener_start(&d->listeners[d->n_listeners], &d->server, list->items[d->n_listeners], err) !=
             0)
@@ -91,23 +134,25 @@ static int daemon_listen(pd_daemon *d, pd_error *err) {
     return 0;
 }
 
-static const pd_control_command daemon_commands[] = {{"status", pd_look_status}};
-
+/* The control socket is configured, or passed, or both. */
 static int daemon_control(pd_daemon *d, char *path, size_t cap, pd_error *err) {
+    bool none = strcmp(d->config->control, "none") == 0;
     *path = 0;
-    if (strcmp(d->config->control, "none") == 0)
-        return 0;
-    if (pd_control_path(d->config->control, path, cap, err) != 0)
+    if (!none && pd_control_path(d->config->control, path, cap, err) != 0)
         return -1;
-    return pd_control_start(
-        &d->control, &d->loop,
-        &(pd_control_options){.path = path,
-                              .mode = d->config->control_mode,
-                              .gid = d->engine.gid,
-                              .commands = daemon_commands,
-                              .n_commands = sizeof daemon_commands / sizeof *daemon_commands,
-                              .user = &d->look},
-        err);
+    int fd = pd_service_control_socket(&d->passed, path);
+    if (none && fd < 0)
+        return 0;
+    d->commands = (pd_commands){.look = &d->look, .server = &d->server, .reload = daemon_reload, .user = d};
+    return pd_control_start(&d->control, &d->loop,
+                            &(pd_control_options){.path = path,
+                                                  .fd = fd,
+                                                  .mode = d->config->control_mode,
+                                                  .gid = d->engine.gid,
+                                                  .commands = pd_command_list,
+                                                  .n_commands = pd_n_commands,
+                                                  .user = &d->commands},
+                            err);
 }
 
 static void daemon_watch_signals(pd_daemon *d) {
@@ -127,21 +172,25 @@ static int daemon_ready(pd_daemon *d, const char *control_path, pd_error *err) {
         pd_log(PD_LOG_INFO, "ready: listening on %s", addresses[i]);
     if (*control_path)
         pd_log(PD_LOG_INFO, "ready: control at unix:%s", control_path);
-    if (!*d->config->ready_file)
-        return 0;
-    int failed = pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err);
-    d->ready_written = !failed;
-    return failed;
+    if (*d->config->ready_file &&
+        pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err) != 0)
+        return -1;
+    d->ready_written = *d->config->ready_file != '\0';
+    pd_service_ready();
+    return 0;
 }
 
 /* From here on everything is up, or taken down again. Returns the exit status. */
 static int daemon_serve(pd_daemon *d, pd_error *err) {
     char control_path[256];
-    int failed = daemon_listen(d, err);
     pd_look_init(&d->look, &d->server);
+    int failed = pd_service_sockets(&d->passed, err);
     if (!failed)
         failed = daemon_control(d, control_path, sizeof control_path, err);
+    if (!failed)
+        failed = daemon_listen(d, err);
     daemon_watch_signals(d);
+    pd_watch_start(&d->watch, &d->look);
     d->server.runs.emptied = daemon_end;
     d->server.runs.emptied_user = d;
     if (!failed)
@@ -181,6 +230,7 @@ static void daemon_prepare_process(const pd_config *config) {
     char threads[16];
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that is not allowed to grow is an error of its run */
+    pd_log_detect_journal();
     pd_log_set_level(config->log_level);
     snprintf(threads, sizeof threads, "%u", config->encoder_threads);
     setenv("UV_THREADPOOL_SIZE", threads, 1); /* read by libuv at its first job */
@@ -188,7 +238,7 @@ static void daemon_prepare_process(const pd_config *config) {
     mallopt(M_MMAP_THRESHOLD, DAEMON_MMAP_BYTES);
 }
 
-int pd_daemon_run(const pd_config *config) {
+int pd_daemon_run(pd_config *config, int argc, char **argv) {
     pd_error err = {""};
     int code = 2;
     daemon_prepare_process(config);
@@ -199,6 +249,8 @@ int pd_daemon_run(const pd_config *config) {
         return 2;
     }
     d->config = config;
+    d->argc = argc;
+    d->argv = argv;
     if (pd_engine_start(&d->engine, &d->loop, config, &err) != 0) {
         pd_log(PD_LOG_ERROR, "%s", err.text);
     } else if (pd_server_init(&d->server, &d->engine, &err) != 0) {

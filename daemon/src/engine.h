@@ -32,6 +32,7 @@ typedef struct pd_engine {
     /* Slots or receive memory came free, or a run ended, since those who wait were last looked at. */
     bool room_came;
     bool stopping; /* no more opens; runs are being closed */
+    bool draining; /* no new runs, by order; those that are open go on */
 } pd_engine;
 
 /* Takes the memory, opens the data folder, starts the threads. Returns 0; -1 with err, and nothing is left. */

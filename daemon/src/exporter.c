@@ -40,7 +40,7 @@ struct pd_exporter {
 
     exporter_retired *oldest, *newest;
 
-    _Atomic uint64_t exports, failures, bytes, elapsed_ns, longest_ns;
+    _Atomic uint64_t exports, failures, bytes, elapsed_ns, longest_ns, busy_ns;
 };
 
 void pd_exporter_options_from_config(pd_exporter_options *options, const pd_config *config) {
@@ -164,12 +164,14 @@ static void exporter_tell(pd_export_job *job) {
 
 static void exporter_run(pd_exporter *x, pd_export_job *job) {
     uint64_t from_ns = exporter_now_ns();
+    atomic_store_explicit(&x->busy_ns, from_ns, memory_order_relaxed);
     job->error.text[0] = '\0';
     job->bytes = job->n_skipped = 0;
     job->result = exporter_export(x, job);
     job->elapsed_ns = exporter_now_ns() - from_ns;
     exporter_count(x, job);
     exporter_tell(job);
+    atomic_store_explicit(&x->busy_ns, 0, memory_order_relaxed);
     job->done(job);
 }
 
@@ -275,6 +277,10 @@ void pd_exporter_read_counters(const pd_exporter *x, pd_exporter_counters *ret) 
     ret->bytes = atomic_load_explicit(&x->bytes, memory_order_relaxed);
     ret->elapsed_ns = atomic_load_explicit(&x->elapsed_ns, memory_order_relaxed);
     ret->longest_ns = atomic_load_explicit(&x->longest_ns, memory_order_relaxed);
+}
+
+uint64_t pd_exporter_busy_since(const pd_exporter *x) {
+    return atomic_load_explicit(&x->busy_ns, memory_order_relaxed);
 }
 
 void pd_exporter_stop(pd_exporter *x) {

@@ -93,6 +93,9 @@ typedef struct pd_exporter_counters {
 
 void pd_exporter_read_counters(const pd_exporter *exporter, pd_exporter_counters *ret);
 
+/* Since when the thread has been at its job, on the monotonic clock in ns; 0: it has none. Any thread. */
+uint64_t pd_exporter_busy_since(const pd_exporter *exporter);
+
 /* Ends the thread: the jobs already queued are done first, and the replaced exports in their grace time
  * are removed. Waits for the thread. NULL is fine. */
 void pd_exporter_stop(pd_exporter *exporter);

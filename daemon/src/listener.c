@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -50,6 +51,13 @@ static bool address_is_loopback(const struct sockaddr *address) {
     return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
 }
 
+static int listener_refuse_remote(const pd_listener *l, pd_error *err) {
+    return pd_error_set(err,
+                        "%s is not an address of this machine alone; who may send is not checked yet, so "
+                        "this needs \"allow_remote\": true",
+                        l->address.host);
+}
+
 /* Before the loop runs, so that it may wait. */
 static int address_resolve(const wire_address *address, struct addrinfo **ret, pd_error *err) {
     char port[8];
@@ -76,11 +84,7 @@ static int listener_bind_tcp(pd_listener *l, pd_error *err) {
         return -1;
     int failed = 0;
     if (!l->server->engine->config->allow_remote && !address_is_loopback(found->ai_addr)) {
-        failed =
-            pd_error_set(err,
-                         "%s is not an address of this machine alone; who may send is not checked yet, so "
-                         "this needs \"allow_remote\": true",
-                         l->address.host);
+        failed = listener_refuse_remote(l, err);
     } else {
         int code = uv_tcp_bind(&l->uv.tcp, found->ai_addr, 0);
         if (code == 0)
@@ -120,6 +124,59 @@ int pd_listener_start(pd_listener *l, pd_server *server, const char *address, pd
     if (!failed)
         return 0;
     pd_error_prefix(err, "listen address %s", address);
+    pd_listener_close(l);
+    return -1;
+}
+
+/* ---- sockets of the service manager ---- */
+
+/* The address of a socket. Returns 0; -1: of another family. */
+static int listener_address_of(int fd, struct sockaddr_storage *bound, wire_address *ret) {
+    socklen_t bytes = sizeof *bound;
+    memset(bound, 0, sizeof *bound);
+    if (getsockname(fd, (struct sockaddr *)bound, &bytes) != 0)
+        return -1;
+    if (bound->ss_family == AF_UNIX) {
+        ret->kind = WIRE_ADDRESS_UNIX;
+        memcpy(ret->path, ((const struct sockaddr_un *)(const void *)bound)->sun_path, sizeof ret->path);
+        ret->path[sizeof ret->path - 1] = '\0';
+        return 0;
+    }
+    if (bound->ss_family != AF_INET && bound->ss_family != AF_INET6)
+        return -1;
+    ret->kind = WIRE_ADDRESS_TCP;
+    return getnameinfo((struct sockaddr *)bound, bytes, ret->host, sizeof ret->host, NULL, 0, NI_NUMERICHOST);
+}
+
+static int listener_check_passed(pd_listener *l, int fd, pd_error *err) {
+    struct sockaddr_storage bound;
+    if (listener_address_of(fd, &bound, &l->address) != 0)
+        return pd_error_set(err, "it is neither a TCP nor a Unix socket");
+    if (l->address.kind == WIRE_ADDRESS_TCP && !l->server->engine->config->allow_remote &&
+        !address_is_loopback((struct sockaddr *)&bound))
+        return listener_refuse_remote(l, err);
+    return 0;
+}
+
+int pd_listener_adopt(pd_listener *l, pd_server *server, int fd, const char *name, pd_error *err) {
+    *l = (pd_listener){.server = server, .unix_fd = -1};
+    if (listener_check_passed(l, fd, err) != 0)
+        return pd_error_prefix(err, "passed socket \"%s\"", name);
+    bool tcp = l->address.kind == WIRE_ADDRESS_TCP;
+    if (tcp)
+        uv_tcp_init(server->engine->loop, &l->uv.tcp);
+    else
+        uv_pipe_init(server->engine->loop, &l->uv.pipe, 0);
+    l->uv.handle.data = l;
+    int code = tcp ? uv_tcp_open(&l->uv.tcp, fd) : uv_pipe_open(&l->uv.pipe, fd);
+    if (code == 0)
+        code = uv_listen(&l->uv.stream, LISTENER_BACKLOG, listener_knock);
+    if (code == 0) {
+        if (tcp)
+            l->address.port = listener_bound_port(l);
+        return 0;
+    }
+    pd_error_set(err, "passed socket \"%s\": %s", name, uv_strerror(code));
     pd_listener_close(l);
     return -1;
 }

@@ -4,7 +4,10 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@ enum { LOG_MESSAGE_BYTES = 2000, LOG_LINE_BYTES = 2 * LOG_MESSAGE_BYTES };
 
 static _Atomic int log_level = PD_LOG_INFO;
 static _Atomic int log_fd = STDERR_FILENO;
+static atomic_bool log_to_journal;
 static _Atomic uint64_t log_n_lost;
 
 static const char *const log_level_names[PD_N_LOG_LEVELS] = {"error", "warning", "info", "debug"};
@@ -30,6 +34,16 @@ void pd_log_set_fd(int fd) {
     atomic_store_explicit(&log_fd, fd, memory_order_relaxed);
 }
 
+void pd_log_detect_journal(void) {
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat st;
+    char here[64];
+    if (!stream || fstat(STDERR_FILENO, &st) != 0)
+        return;
+    snprintf(here, sizeof here, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    atomic_store_explicit(&log_to_journal, strcmp(stream, here) == 0, memory_order_relaxed);
+}
+
 bool pd_log_enabled(pd_log_level level) {
     return (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed);
 }
@@ -39,6 +53,9 @@ uint64_t pd_log_lost(void) {
 }
 
 static size_t log_head(char *line, size_t cap, pd_log_level level) {
+    static const char *const priorities[PD_N_LOG_LEVELS] = {SD_ERR, SD_WARNING, SD_INFO, SD_DEBUG};
+    if (atomic_load_explicit(&log_to_journal, memory_order_relaxed))
+        return (size_t)snprintf(line, cap, "%s", priorities[level]);
     struct timespec now;
     struct tm utc;
     clock_gettime(CLOCK_REALTIME, &now);

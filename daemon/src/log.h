@@ -1,4 +1,5 @@
-/* The log: one line per event to standard error, "2026-01-31T12:00:00.123Z LEVEL message".
+/* The log: one line per event to standard error, "2026-01-31T12:00:00.123Z LEVEL message"; for the journal, which keeps the
+ * time itself, "<PRIORITY>message" (sd-daemon(3)).
  *
  * A line is written by one write(2), so that lines of different threads never mix. Control characters
  * and bytes that are no UTF-8 are escaped (\xHH), since names and texts from the network end up here.
@@ -23,6 +24,9 @@ void pd_log_set_level(pd_log_level level);
 
 /* Where lines go; standard error until set. The descriptor stays the caller's. For tests. */
 void pd_log_set_fd(int fd);
+
+/* Lines are for the journal from now on when standard error goes there, as JOURNAL_STREAM of the environment tells. */
+void pd_log_detect_journal(void);
 
 /* Whether a line of this level would be written. */
 bool pd_log_enabled(pd_log_level level);

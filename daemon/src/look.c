@@ -14,7 +14,9 @@ enum {
     LOOK_REASONS_MAX = 8,
     LOOK_REASON_BYTES = 256,
     LOOK_DISK_SLOW_S = 1,
-    LOOK_DISK_STUCK_S = 10
+    LOOK_DISK_STUCK_S = 10,
+    LOOK_EXPORT_SLOW_S = 30,
+    LOOK_EXPORT_STUCK_S = 120
 };
 
 #define NS_PER_S 1e9
@@ -25,6 +27,7 @@ typedef struct look_views {
     pd_status_run *runs;
     pd_status_dataset *datasets;
     pd_status_connection *connections;
+    pd_status_armed armed[PD_ARMED_MAX];
     char texts[LOOK_REASONS_MAX][LOOK_REASON_BYTES];
     const char *reasons[LOOK_REASONS_MAX];
 } look_views;
@@ -157,6 +160,15 @@ static int look_connections(const pd_server *server, uint64_t now, look_views *v
     return 0;
 }
 
+static void look_armed(const pd_server *server, uint64_t now, look_views *v) {
+    for (size_t i = 0; i < server->armed.n; i++) {
+        const pd_armed_run *run = &server->armed.runs[i];
+        v->armed[i] = (pd_status_armed){run->name, run->profile, look_age(run->since_ns, now)};
+    }
+    v->status.armed = v->armed;
+    v->status.n_armed = server->armed.n;
+}
+
 /* ---- health ---- */
 
 __attribute__((format(printf, 3, 4))) static void look_reason(look_views *v, pd_health health,
@@ -187,14 +199,25 @@ static void look_failures(const pd_server *server, look_views *v) {
     }
 }
 
-static void look_health(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
+/* A thread that waits for the disk: slow, then as good as dead. A full disk is waited for, by a thread that is alive. */
+static void look_threads(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
     double busy_s = disk->busy_ns ? look_age(disk->busy_ns, now) : 0;
+    uint64_t export_ns = pd_exporter_busy_since(server->engine->exporter);
+    double export_s = export_ns && export_ns < now ? look_age(export_ns, now) : 0;
     if (disk->full)
         look_reason(v, PD_HEALTH_DEGRADED, "the disk is full: waiting for room");
     else if (busy_s > LOOK_DISK_STUCK_S)
         look_reason(v, PD_HEALTH_NOT_OK, "the disk has not answered for %.0f s", busy_s);
     else if (busy_s > LOOK_DISK_SLOW_S)
         look_reason(v, PD_HEALTH_DEGRADED, "the disk has not answered for %.1f s", busy_s);
+    if (export_s > LOOK_EXPORT_STUCK_S)
+        look_reason(v, PD_HEALTH_NOT_OK, "an export has been under way for %.0f s", export_s);
+    else if (export_s > LOOK_EXPORT_SLOW_S)
+        look_reason(v, PD_HEALTH_DEGRADED, "an export has been under way for %.0f s", export_s);
+}
+
+static void look_health(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
+    look_threads(server, disk, now, v);
     look_failures(server, v);
     for (const pd_connection *c = server->connections; c; c = c->next) {
         if (pd_connection_silent(c, now))
@@ -227,6 +250,7 @@ static void look_fill(const pd_look *look, const pd_volume_state *disk, uint64_t
     status->pid = getpid();
     status->uptime_s = look_age(look->started_ns, now);
     status->stopping = engine->stopping;
+    status->draining = engine->draining;
     status->ring_slots = ring->n_slots;
     status->ring_used = ring->n_slots - ring->n_free;
     status->ring_high_water = ring->high_water;
@@ -252,6 +276,7 @@ json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
     look_fill(look, &disk, now, &v.status);
     json_t *json = NULL;
     if (look_runs(look->server, &disk, now, &v) == 0 && look_connections(look->server, now, &v) == 0) {
+        look_armed(look->server, now, &v);
         look_health(look->server, &disk, now, &v);
         json = pd_status_json(&v.status);
     }
@@ -261,6 +286,27 @@ json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
     if (!json)
         pd_error_set(err, "out of memory");
     return json;
+}
+
+pd_health pd_look_line(const pd_look *look, char line[PD_LOOK_LINE_BYTES], char stuck[PD_LOOK_LINE_BYTES]) {
+    uint64_t now = uv_hrtime();
+    pd_volume_state disk = pd_volume_look(look->server->engine->volume);
+    look_views v;
+    memset(&v, 0, sizeof v);
+    look_threads(look->server, &disk, now, &v);
+    snprintf(stuck, PD_LOOK_LINE_BYTES, "%s",
+             v.status.health == PD_HEALTH_NOT_OK ? v.texts[v.status.n_reasons - 1] : "");
+    memset(&v, 0, sizeof v);
+    look_fill(look, &disk, now, &v.status);
+    look_health(look->server, &disk, now, &v);
+    int n = snprintf(line, PD_LOOK_LINE_BYTES, "%zu runs open, %.3g photons/s, %.3g MB/s to the disk",
+                     look->server->runs.n, v.status.photons_per_s, v.status.written_per_s / 1e6);
+    if (disk.free_bytes != UINT64_MAX)
+        n += snprintf(line + n, PD_LOOK_LINE_BYTES - (size_t)n, ", %.3g GB free",
+                      (double)disk.free_bytes / 1e9);
+    snprintf(line + n, PD_LOOK_LINE_BYTES - (size_t)n, "; %s%s%s", pd_health_name(v.status.health),
+             v.status.n_reasons ? ": " : "", v.status.n_reasons ? v.reasons[0] : "");
+    return v.status.health;
 }
 
 const char **pd_look_listen(pd_look *look, const pd_listener *listeners, size_t n) {

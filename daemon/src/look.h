@@ -10,6 +10,7 @@
 #include "listener.h"
 #include "rate.h"
 #include "server.h"
+#include "status.h"
 #include "wire/address.h"
 
 typedef struct pd_look {
@@ -29,6 +30,11 @@ const char **pd_look_listen(pd_look *look, const pd_listener *listeners, size_t 
 
 /* The control command "status"; `user` is the pd_look. */
 json_t *pd_look_status(void *user, const json_t *request, pd_error *err);
+
+/* The health as status tells it, and in one line what goes on: "2 runs open, 365000 photons/s, ...". `stuck` is set to why a
+ * thread of the daemon counts as dead, "" when none does. */
+enum { PD_LOOK_LINE_BYTES = 384 };
+pd_health pd_look_line(const pd_look *look, char line[PD_LOOK_LINE_BYTES], char stuck[PD_LOOK_LINE_BYTES]);
 
 /* Closes the timer. */
 void pd_look_close(pd_look *look);

@@ -8,7 +8,7 @@ int main(int argc, char **argv) {
     int code = 2;
     switch (pd_config_from_args(&config, argc, argv)) {
     case PD_CONFIG_RUN:
-        code = pd_daemon_run(&config);
+        code = pd_daemon_run(&config, argc, argv);
         break;
     case PD_CONFIG_EXIT:
         code = 0;

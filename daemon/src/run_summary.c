@@ -256,6 +256,13 @@ static void summary_tick(uv_timer_t *timer) {
     }
 }
 
+void pd_run_summary_export(pd_run *run) {
+    if (run->summary.freeze_wanted)
+        return;
+    summary_want_freeze(run);
+    pd_run_summary_kick(run);
+}
+
 /* ---- life ---- */
 
 void pd_run_summary_prepare(pd_run *run) {

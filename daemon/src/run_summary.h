@@ -73,6 +73,9 @@ typedef struct pd_run_summary {
     uint64_t last_export_photons;
 } pd_run_summary;
 
+/* An export now, unless one is under way, which then shows less. Of a running run with a summary. */
+void pd_run_summary_export(struct pd_run *run);
+
 /* Makes it safe to free. */
 void pd_run_summary_prepare(struct pd_run *run);
 

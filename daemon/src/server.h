@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "armed.h"
 #include "connection.h"
 #include "engine.h"
 #include "producers.h"
@@ -21,6 +22,7 @@ enum { PD_PAUSE_TOLD_AFTER_MS = 50, PD_HOLD_MS = 2000, PD_LINGER_MS = 2000 };
 typedef struct pd_server {
     pd_engine *engine;
     pd_runs runs;
+    pd_armed armed; /* runs that wait for their producers */
     pd_producers producers;
     pd_connection *connections; /* all of them */
     size_t n_connections;

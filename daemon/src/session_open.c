@@ -3,6 +3,7 @@
 
 #include "connection.h"
 #include "open_plan.h"
+#include "server.h"
 #include "session.h"
 
 #define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
@@ -55,19 +56,34 @@ static pd_heard open_past(pd_session *s, const Photon__Open *open, const pd_past
     return PD_HEARD;
 }
 
-static pd_heard open_new(pd_session *s, const Photon__Open *open, uint64_t offset) {
-    pd_open_plan plan;
+/* An Open without a name joins the run that was announced for it (armed.h). The name is that one's as long as the
+ * announcement stands. */
+static void open_join(const pd_armed *armed, Photon__Open *open) {
+    const pd_armed_run *run = *open->name ? NULL : pd_armed_for(armed, open->profile);
+    if (run)
+        open->name = (char *)(uintptr_t)run->name;
+}
+
+static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offset) {
+    pd_armed *armed = &s->connection->server->armed;
+    Photon__Open joined = *asked, *open = &joined;
+    open_join(armed, open);
+    pd_open_plan plan = {0};
     pd_refusal why = {0};
     pd_run *run = NULL;
-    int failed = pd_open_plan_make(&plan, s->runs->engine->config, open, &why);
+    int failed = *open->name ? pd_open_plan_make(&plan, s->runs->engine->config, open, &why)
+                             : pd_refuse(&why, CODE(BAD_NAME), "open.name",
+                                         "no run is announced that this could join");
     plan.spec.instance = s->instance;
     plan.spec.client_name = s->client_name;
     if (!failed && pd_session__reserve_attachment(s) != 0)
         failed = pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
     if (!failed)
         failed = pd_runs_open(s->runs, &plan.spec, &run, &why);
-    if (!failed)
+    if (!failed) {
         pd_open_plan_warn(&plan);
+        (void)pd_armed_remove(armed, open->name);
+    }
     pd_open_plan_free(&plan);
     if (failed)
         return open_refuse(s, open, &why, offset);
@@ -89,6 +105,10 @@ pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offs
         return open_past(s, open, past, offset);
     if (s->runs->engine->stopping) {
         pd_refuse(&why, CODE(SHUTTING_DOWN), "", "the daemon is stopping");
+        return open_refuse(s, open, &why, offset);
+    }
+    if (s->runs->engine->draining) {
+        pd_refuse(&why, CODE(SHUTTING_DOWN), "", "the daemon is being drained: it takes no new runs");
         return open_refuse(s, open, &why, offset);
     }
     return open_new(s, open, offset);

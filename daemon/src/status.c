@@ -110,6 +110,14 @@ static json_t *status_connection(const pd_status_connection *connection) {
     return c;
 }
 
+static json_t *status_armed(const pd_status_armed *armed) {
+    json_t *a = json_object();
+    status_text(a, "name", armed->name);
+    status_text(a, "profile", armed->profile);
+    status_number(a, "age_s", armed->age_s);
+    return a;
+}
+
 static json_t *status_counters(const pd_status_counters *counters) {
     json_t *c = json_object();
 #define STATUS_COUNTER(name, text) status_count(c, #name, counters->name);
@@ -165,6 +173,7 @@ json_t *pd_status_json(const pd_status *s) {
     status_text(j, "health", pd_health_name(s->health));
     json_object_set_new(j, "reasons", status_texts(s->reasons, s->n_reasons));
     status_flag(j, "stopping", s->stopping);
+    status_flag(j, "draining", s->draining);
     json_object_set_new(j, "pid", json_integer(s->pid));
     status_number(j, "uptime_s", s->uptime_s);
     status_text(j, "data_dir", s->data_dir);
@@ -173,11 +182,14 @@ json_t *pd_status_json(const pd_status *s) {
     json_object_set_new(j, "ring", status_ring(s));
     json_object_set_new(j, "disk", status_disk(s));
     json_object_set_new(j, "counters", status_counters(&s->counters));
-    json_t *runs = json_array(), *connections = json_array();
+    json_t *runs = json_array(), *connections = json_array(), *armed = json_array();
     for (size_t i = 0; i < s->n_runs; i++)
         json_array_append_new(runs, status_run(&s->runs[i]));
     for (size_t i = 0; i < s->n_connections; i++)
         json_array_append_new(connections, status_connection(&s->connections[i]));
+    for (size_t i = 0; i < s->n_armed; i++)
+        json_array_append_new(armed, status_armed(&s->armed[i]));
+    json_object_set_new(j, "armed", armed);
     json_object_set_new(j, "runs", runs);
     json_object_set_new(j, "connections", connections);
     return j;

@@ -71,6 +71,13 @@ typedef struct pd_status_connection {
     uint64_t received_bytes;
 } pd_status_connection;
 
+/* A run that waits for its producer. */
+typedef struct pd_status_armed {
+    const char *name;
+    const char *profile; /* "": any */
+    double age_s;
+} pd_status_armed;
+
 /* What counters.h counts, and what is counted elsewhere (nothing drops events yet). */
 #define PD_STATUS_COUNTER_MAP(X)                                                                             \
     PD_COUNTER_MAP(X)                                                                                        \
@@ -92,6 +99,7 @@ typedef struct pd_status {
     int64_t pid;
     double uptime_s;
     bool stopping;
+    bool draining;
     pd_health health;
     const char *const *reasons; /* [n_reasons] why it is not "ok", sentences */
     size_t n_reasons;
@@ -109,6 +117,8 @@ typedef struct pd_status {
     size_t n_runs;
     const pd_status_connection *connections;
     size_t n_connections;
+    const pd_status_armed *armed;
+    size_t n_armed;
 } pd_status;
 
 /* The status as a JSON object (new reference), or NULL when out of memory. Texts that are no UTF-8 are

@@ -41,7 +41,7 @@ class Daemon:
         if os.path.exists(self.ready_path()):
             os.unlink(self.ready_path())
         with open(self.log_path(), "a") as log:
-            self.process = subprocess.Popen(self.command(), stderr=log)
+            self.process = self.launch(log)
         deadline = time.monotonic() + seconds
         while not (os.path.exists(self.ready_path()) and os.path.getsize(self.ready_path())):
             if self.process.poll() is not None:
@@ -54,6 +54,9 @@ class Daemon:
         self.tcp = next(a for a in addresses if a.startswith("tcp://"))
         self.unix = next(a for a in addresses if a.startswith("unix:"))
         return self
+
+    def launch(self, log):
+        return subprocess.Popen(self.command(), stderr=log)
 
     def log(self):
         with open(self.log_path()) as f:

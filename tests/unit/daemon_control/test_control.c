@@ -111,7 +111,7 @@ static int setup(void **state) {
     assert_int_equal(uv_async_init(&f->loop, &f->stop, on_stop), 0);
     f->stop.data = f;
     pd_control_options options = {
-        .path = f->path, .mode = 0620, .gid = -1, .commands = commands, .n_commands = 3, .user = f};
+        .fd = -1, .path = f->path, .mode = 0620, .gid = -1, .commands = commands, .n_commands = 3, .user = f};
     pd_error err;
     if (pd_control_start(&f->control, &f->loop, &options, &err) != 0)
         fail_msg("%s", err.text);

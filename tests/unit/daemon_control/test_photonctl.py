@@ -25,10 +25,10 @@ STATUS = {
 
 
 class Server:
-    """Answers each request with the same bytes."""
+    """Answers the requests with these bytes one after the other, the last ones again and again."""
 
-    def __init__(self, path, answer):
-        self.answer = answer
+    def __init__(self, path, *answers):
+        self.answers = list(answers)
         self.requests = []
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(path)
@@ -45,7 +45,7 @@ class Server:
                 if not line:
                     return
                 self.requests.append(json.loads(line))
-                peer.sendall(self.answer)
+                peer.sendall(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
 
     def __enter__(self):
         return self
@@ -73,10 +73,19 @@ def expect(got, code, *parts, errors=()):
     return got
 
 
-def answered(path, answer, *arguments):
-    with Server(path, answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n") as server:
+def line(answer):
+    return answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n"
+
+
+def answered(path, answer, *arguments, request={"command": "status"}):
+    return conversation(path, [(request, answer)], *arguments)
+
+
+def conversation(path, expected, *arguments):
+    """Runs photonctl, which must make these requests and gets these answers."""
+    with Server(path, *[line(answer) for _, answer in expected]) as server:
         got = photonctl(*arguments, "--control", "unix:" + path)
-        assert server.requests == [{"command": "status"}], server.requests
+        assert server.requests == [request for request, _ in expected], server.requests
     return got
 
 
@@ -99,7 +108,7 @@ def checks(path):
         got = expect(answered(path, status, "status", "--check"), code, health)
         assert got[1].count("\n") == 1, got
     expect(answered(path, STATUS, "status", "--check"), 0, "ok\n")
-    expect(answered(path, {"ok": False, "error": "no\x1b"}, "status"), 1, errors=["refused \"status\": no\\x1b"])
+    expect(answered(path, {"ok": False, "error": "no\x1b"}, "status"), 1, errors=["photond refused: no\\x1b"])
     expect(answered(path, {"ok": False, "error": "no"}, "status", "--check"), 2)
 
 
@@ -113,17 +122,77 @@ def unreachable(path):
     expect(photonctl("status", "--control", "tcp://127.0.0.1:1"), 2, errors=["Unix sockets only"])
 
 
+RUN = {"ok": True, "run": "scan", "id": "ab12", "state": "running", "received": 5, "durable": 3, "exports": 7}
+ASK = {"command": "run", "id": "ab12"}
+
+
+def runs(path):
+    shown = expect(answered(path, dict(STATUS, armed=[{"name": "next", "profile": "lincam", "age_s": 5.0}], draining=True), "runs"), 0,
+                   "next                     armed, for a producer with profile lincam, for 5.0 s", "scan-17")
+    assert "CLIENT" not in shown[1]
+    expect(answered(path, {"ok": True, "runs": [], "draining": True}, "status"), 0, ", takes no new runs", "no open runs")
+    got = expect(answered(path, STATUS, "runs", "--json"), 0)
+    assert json.loads(got[1]) == STATUS["runs"]
+
+
+def stops(path):
+    stop = {"command": "stop", "run": "scan"}
+    closed, failed = dict(RUN, state="closed"), dict(RUN, state="failed", failure="the disk\x07")
+    expect(conversation(path, [(stop, dict(RUN, state="draining")), (ASK, dict(RUN, state="closing")), (ASK, closed)], "stop", "scan"), 0,
+           "scan: closed")
+    expect(conversation(path, [(stop, RUN), (ASK, failed)], "stop", "scan"), 1, errors=["run scan failed: the disk\\x07"])
+    expect(answered(path, dict(RUN, state="draining"), "stop", "scan", "--no-wait", request=stop), 0, "scan: draining")
+    expect(answered(path, {"ok": True, "run": "scan", "state": "disarmed"}, "stop", "scan", request=stop), 0, "scan: disarmed")
+    expect(answered(path, {"ok": False, "error": "there is no open run scan"}, "stop", "scan", request=stop), 1,
+           errors=["photonctl stop: photond refused: there is no open run scan"])
+    export = {"command": "export", "run": "scan"}
+    expect(conversation(path, [(export, RUN), (ASK, RUN), (ASK, dict(RUN, exports=8))], "export", "scan"), 0, "scan: running")
+    got = expect(conversation(path, [(export, RUN), (ASK, dict(RUN, exports=8))], "export", "scan", "--json"), 0)
+    assert json.loads(got[1]) == dict(RUN, exports=8)
+    expect(conversation(path, [(export, RUN), (ASK, {"ok": False, "error": "forgotten"})], "export", "scan"), 1, errors=["forgotten"])
+
+
+def commands(path):
+    start = {"command": "start", "run": "s", "profile": "", "force": False}
+    expect(answered(path, {"ok": True, "run": "s", "state": "armed"}, "start", "s", request=start), 0, "s: armed")
+    expect(answered(path, {"ok": True, "run": "s", "state": "armed"}, "start", "s", "--force", "--profile=p",
+                    request=dict(start, profile="p", force=True)), 0, "s: armed")
+    expect(answered(path, {"ok": True, "draining": True, "open": 2}, "drain", request={"command": "drain", "off": False}), 0,
+           "new runs are refused; 2 are open")
+    expect(answered(path, {"ok": True, "draining": False, "open": 2}, "drain", "--off", request={"command": "drain", "off": True}), 0,
+           "new runs are taken")
+    reload = {"command": "reload"}
+    expect(answered(path, {"ok": True, "changed": ["log_level"], "restart": ["ring_mb"]}, "reload", request=reload), 0,
+           "changed      log_level", "restart      ring_mb")
+    expect(answered(path, {"ok": True, "changed": [], "restart": []}, "reload", request=reload), 0, "nothing has changed")
+
+
 def usage():
-    expect(photonctl(), 2, "Verbs:")
+    expect(photonctl(), 2, errors=["Usage: photonctl COMMAND"])
     expect(photonctl("--help"), 0, "status", "version", "Exit status")
-    expect(photonctl("status", "--help"), 0, "Verbs:")
+    for command in ("status", "runs", "start", "stop", "export", "drain", "reload", "version"):
+        expect(photonctl(command, "--help"), 0, "Usage: photonctl " + command, "--control ADDRESS")
     expect(photonctl("--version"), 0, "photonctl ")
-    expect(photonctl("frob"), 2, errors=["frob: no such verb"])
-    expect(photonctl("status", "--frob"), 2, errors=["--frob: unknown option"])
-    expect(photonctl("status", "--control"), 2, errors=["an address is missing"])
+    expect(photonctl("frob"), 2, errors=['there is no command "frob"'])
+    expect(photonctl("status", "--frob"), 2, errors=["unrecognized option '--frob'"])
+    expect(photonctl("status", "--control"), 2, errors=["'--control' requires an argument"])
+    expect(photonctl("status", "--force"), 2, errors=["unrecognized option '--force'"])
+    expect(photonctl("status", "--json", "--check"), 2, errors=["exclude each other"])
+    expect(photonctl("stop"), 2, errors=["arguments are missing"])
+    expect(photonctl("stop", "a", "b"), 2, errors=["too many arguments"])
+    for seconds in ("0", "-1", "x", "1x", "", "99999999999999999999"):
+        expect(photonctl("status", "--timeout", seconds), 2, errors=["is no number of seconds"])
+        expect(photonctl("status", "--watch=" + seconds), 2, errors=["is no number of seconds"])
     with open("/dev/full", "w") as full:
         done = subprocess.run([require.built("photonctl"), "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
         assert done.returncode == 2 and "could not be written whole" in done.stderr, done
+
+
+def watches(path):
+    """Until the daemon is gone."""
+    with Server(path, line(STATUS), line(STATUS), b""):
+        got = photonctl("status", "--check", "--watch", "--control", "unix:" + path)
+    assert got[0] == 2 and got[1] == "ok\nok\n", got
 
 
 with tempfile.TemporaryDirectory(prefix="photonctl.") as folder:
@@ -131,4 +200,8 @@ with tempfile.TemporaryDirectory(prefix="photonctl.") as folder:
     status_of(socket_path)
     checks(socket_path)
     unreachable(socket_path)
+    runs(socket_path)
+    stops(socket_path)
+    commands(socket_path)
+    watches(socket_path)
     usage()

@@ -1,0 +1,121 @@
+/* Commands that do something to a run: start, stop, export. */
+#include <string.h>
+#include <time.h>
+
+#include "ctl.h"
+
+enum { RUN_TEXT_BYTES = 300, RUN_POLL_MS = 100 };
+
+/* Whether what is waited for has come about. */
+typedef bool run_arrived(const json_t *asked, const json_t *run);
+
+static int64_t run_number(const json_t *run, const char *key) {
+    return (int64_t)json_integer_value(json_object_get(run, key));
+}
+
+static bool run_is(const json_t *run, const char *state) {
+    const char *is = json_string_value(json_object_get(run, "state"));
+    return is && strcmp(is, state) == 0;
+}
+
+/* Tells how it went. Steals `run`. */
+static int run_report(const ctl_call *call, json_t *run) {
+    char name[RUN_TEXT_BYTES], state[RUN_TEXT_BYTES], why[RUN_TEXT_BYTES];
+    bool failed = run_is(run, "failed");
+    ctl_text(run, "run", name, sizeof name);
+    if (call->json)
+        ctl_print_json(run);
+    else if (!failed)
+        printf("%s: %s\n", name, ctl_text(run, "state", state, sizeof state));
+    if (failed)
+        cli_fail(call->self, "run %s failed: %s", name, ctl_text(run, "failure", why, sizeof why));
+    json_decref(run);
+    return failed ? CLI_PROBLEMS : CLI_OK;
+}
+
+/* Asks after the run until it has arrived, or has ended. Steals `asked`, the answer to the command. */
+static int run_wait(const ctl_call *call, json_t *asked, run_arrived *arrived) {
+    json_t *id = json_object_get(asked, "id"), *run = json_incref(asked);
+    int code = CLI_OK;
+    while (code == CLI_OK && id && !run_is(run, "closed") && !run_is(run, "failed") && !arrived(asked, run)) {
+        nanosleep(&(struct timespec){.tv_nsec = RUN_POLL_MS * 1000000L}, NULL);
+        json_decref(run);
+        run = NULL;
+        code = ctl_request(call, "run", json_pack("{s:O}", "id", id), &run);
+    }
+    json_decref(asked);
+    return code == CLI_OK ? run_report(call, run) : code;
+}
+
+/* `command NAME`, and then the waiting. */
+static int run_command(const cli_command *self, int argc, char **argv, run_arrived *arrived) {
+    ctl_call call;
+    json_t *asked = NULL;
+    int code = ctl_begin(&call, self, "jn", argc, argv, 1);
+    if (code >= 0)
+        return code;
+    code = ctl_request(&call, self->name, json_pack("{s:s}", "run", argv[optind]), &asked);
+    if (code != CLI_OK)
+        return code;
+    return call.no_wait ? run_report(&call, asked) : run_wait(&call, asked, arrived);
+}
+
+#define RUN_WAIT_HELP                                                                                        \
+    "  --no-wait          do not wait until it is done\n"                                                    \
+    "  --json             the answer as one JSON object\n"
+
+static bool never(const json_t *asked, const json_t *run) {
+    (void)asked;
+    (void)run;
+    return false;
+}
+
+static int stop_run(const cli_command *self, int argc, char **argv) {
+    return run_command(self, argc, argv, never);
+}
+
+const cli_command ctl_stop = {"stop", "close a run; its producer is told",
+                              "Usage: photonctl stop NAME [--no-wait] [--json]\n"
+                              "Closes an open run: what came is stored, the file is closed, the last export "
+                              "made. A run that waits for its\n"
+                              "producer is called off. Exit status 1: there is no such run, or it could not "
+                              "be closed.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+                              stop_run};
+
+static bool exported(const json_t *asked, const json_t *run) {
+    return run_number(run, "exports") > run_number(asked, "exports");
+}
+
+static int export_run(const cli_command *self, int argc, char **argv) {
+    return run_command(self, argc, argv, exported);
+}
+
+const cli_command ctl_export = {"export", "export the summaries of a run now",
+                                "Usage: photonctl export NAME [--no-wait] [--json]\n"
+                                "Makes an export of a running run at once, besides those that are due "
+                                "anyway. Exit status 1: there is no such run,\n"
+                                "or it has no summaries.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+                                export_run};
+
+static int start_run(const cli_command *self, int argc, char **argv) {
+    ctl_call call;
+    json_t *answer = NULL;
+    int code = ctl_begin(&call, self, "jfp", argc, argv, 1);
+    if (code >= 0)
+        return code;
+    code = ctl_request(
+        &call, "start",
+        json_pack("{s:s, s:s, s:b}", "run", argv[optind], "profile", call.profile, "force", call.force),
+        &answer);
+    return code == CLI_OK ? run_report(&call, answer) : code;
+}
+
+const cli_command ctl_start = {"start", "announce a run, for the next producer that opens one without a name",
+                               "Usage: photonctl start NAME [--profile PROFILE] [--force] [--json]\n"
+                               "The next producer that opens a run without a name gets this one. Refused "
+                               "when the daemon is not OK, is being\n"
+                               "drained, or the name is in use. 'photonctl stop NAME' calls it off.\n\n"
+                               "  --profile PROFILE  only for a producer that opens with this profile\n"
+                               "  --force            also when the daemon is not OK\n"
+                               "  --json             the answer as one JSON object\n" CTL_COMMON_HELP,
+                               start_run};

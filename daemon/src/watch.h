@@ -1,0 +1,30 @@
+/* The eye on the daemon itself, a few times a second: the service manager's watchdog is fed while the loop turns and the
+ * threads of the disk are alive, and its status line kept up to date. A loop that was held up says so in the log.
+ * Thread: the loop's.
+ */
+#ifndef PD_WATCH_H
+#define PD_WATCH_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "look.h"
+
+typedef struct pd_watch {
+    const pd_look *look;
+    uv_timer_t timer;
+    uint64_t watchdog_ms; /* 0: there is none */
+    uint64_t period_ms;
+    uint64_t ticked_ns;
+    uint64_t told_ns; /* when the status line was told last; 0: never */
+    bool withheld;    /* the watchdog is not fed */
+    char line[PD_LOOK_LINE_BYTES];
+} pd_watch;
+
+/* `look` must outlive it. */
+void pd_watch_start(pd_watch *watch, const pd_look *look);
+
+/* Closes the timer. */
+void pd_watch_close(pd_watch *watch);
+
+#endif

@@ -1,0 +1,159 @@
+"""photonctl's commands on a running photond: runs that are stopped, exported, announced; a daemon that is drained."""
+import json
+import os
+import socket
+import subprocess
+
+import ingest
+import photond
+import require
+import stored
+from ingest import pb
+
+np = require.module("numpy")
+
+CONFIG = {"sync_interval_ms": 50, "export_interval_s": 3600}
+
+
+def ctl(daemon, *arguments, expect=0):
+    return photond.tool("photonctl", *arguments, "--control", daemon.control, expect=expect)
+
+
+def refused(daemon, *arguments):
+    """What is said when the daemon refuses."""
+    done = subprocess.run([require.built("photonctl"), *arguments, "--control", daemon.control], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1, done
+    return done.stderr
+
+
+def producer(daemon, name):
+    c = ingest.Connection(daemon.tcp)
+    c.hello(name)
+    return c
+
+
+def photons(n=1000):
+    return stored.photons(np.random.default_rng(1), n)
+
+
+def stops_a_run():
+    with photond.Daemon(config=CONFIG) as daemon:
+        c = producer(daemon, "cam")
+        run = c.open("scan")
+        c.batch(run, photons())
+        c.wait_ack(run, received=1)
+        assert ctl(daemon, "stop", "scan") == "scan: closed\n"
+        assert c.wait(pb.Closed).last_sequence == 1
+        assert stored.File(daemon.path("scan.photons")).state == "closed"
+        assert "it was stopped by photonctl" in daemon.log()
+        assert "there is no open run scan" in refused(daemon, "stop", "scan")
+        second = c.open("scan-two")  # the connection lives on
+        assert json.loads(ctl(daemon, "stop", "scan-two", "--no-wait", "--json"))["run"] == "scan-two"
+        c.wait(pb.Closed)
+        assert second.run != run.run
+
+
+def a_failed_run_says_why():
+    with photond.Daemon(config=CONFIG) as daemon:
+        c = producer(daemon, "cam")
+        run = c.open("lost")
+        c.batch(run, photons())
+        c.wait_ack(run, received=1)
+        os.unlink(daemon.path("lost.photons"))
+        said = refused(daemon, "stop", "lost")
+        assert "run lost failed" in said and "by another program" in said, said
+        assert "the daemon is not OK" in refused(daemon, "start", "next")
+        assert ctl(daemon, "start", "next", "--force") == "next: armed\n"
+
+
+def exports_at_once():
+    with photond.Daemon(config=CONFIG) as daemon:
+        c = producer(daemon, "cam")
+        run = c.open("shown")
+        for n in (1, 2, 3):
+            c.batch(run, photons())
+            c.wait_ack(run, received=n)
+            assert ctl(daemon, "export", "shown") == "shown: running\n"
+            got = photond.tool("daf", "get", daemon.path("shown.daf"), "scalar", "photons", "--format", "text")
+            assert got.strip() == str(1000 * n), got
+        c.open("bare", summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
+        assert "run bare has no summaries" in refused(daemon, "export", "bare")
+
+
+def a_producer_joins_an_announced_run():
+    with photond.Daemon(config=CONFIG) as daemon:
+        c = producer(daemon, "cam")
+        assert "announced" in ingest.refused(lambda: c.open(""), pb.ERROR_BAD_NAME).text
+        assert ctl(daemon, "start", "tags-only", "--profile", "lintag") == "tags-only: armed\n"
+        ctl(daemon, "start", "tonight")
+        ctl(daemon, "start", "tomorrow")
+        ctl(daemon, "start", "never")
+        assert "tonight                  armed, for a producer with profile -" in ctl(daemon, "runs")
+        assert [a["name"] for a in daemon.status()["armed"]] == ["tags-only", "tonight", "tomorrow", "never"]
+        assert "waits for its producer already" in refused(daemon, "start", "tonight")
+        assert ctl(daemon, "stop", "never") == "never: disarmed\n"
+        assert c.open("").name == "tonight"
+        assert "run tonight is open already" in refused(daemon, "start", "tonight")
+        own = c.open("tomorrow")  # by its name: the announcement is fulfilled as well
+        assert [a["name"] for a in daemon.status()["armed"]] == ["tags-only"]
+        c.batch(own, photons())
+        c.close(own)
+        assert c.open("", profile="lintag").name == "tags-only"
+        assert daemon.status()["armed"] == []
+        assert "no profile \"nikon\" is configured" in refused(daemon, "start", "x", "--profile", "nikon")
+        for name in ("", "a/b", ".hidden", "x.photons", "y" * 200):
+            assert "the name: " in refused(daemon, "start", name), name
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(60)
+            s.connect(daemon.control[5:])
+            answers = s.makefile("rw")
+            for i in range(64):
+                answers.write('{"command": "start", "run": "many-%d"}\n' % i)
+                answers.flush()
+                assert json.loads(answers.readline())["ok"], i
+        assert "more are not allowed" in refused(daemon, "start", "one-more")
+
+
+def drains():
+    with photond.Daemon(config=CONFIG) as daemon:
+        c = producer(daemon, "cam")
+        run = c.open("on")
+        assert ctl(daemon, "drain") == "new runs are refused; 1 are open\n"
+        assert "drained" in ingest.refused(lambda: c.open("off"), pb.ERROR_SHUTTING_DOWN).text
+        assert "drained" in refused(daemon, "start", "off")
+        c.batch(run, photons())
+        c.wait_ack(run, received=1)  # what is open goes on
+        assert daemon.status()["draining"] and "takes no new runs" in ctl(daemon, "status")
+        ctl(daemon, "drain", "--off")
+        assert not daemon.status()["draining"]
+        c.open("again")
+
+
+def requests_that_are_none():
+    """Straight to the socket."""
+    with photond.Daemon(config=CONFIG) as daemon:
+        for request in ('{"command": "stop"}', '{"command": "stop", "run": 5}', '{"command": "start", "run": "a", "profile": []}',
+                        '{"command": "run"}', '{"command": "run", "id": "00"}', '{"command": "export", "run": null}'):
+            answer = json.loads(talk(daemon, request))
+            assert not answer["ok"] and answer["code"] == "failed" and answer["error"], (request, answer)
+
+
+def talk(daemon, line):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(daemon.control[5:])
+        s.sendall(line.encode() + b"\n")
+        return s.makefile().readline()
+
+
+CASES = [stops_a_run, a_failed_run_says_why, exports_at_once, a_producer_joins_an_announced_run, drains, requests_that_are_none]
+
+
+def main():
+    for case in CASES:
+        print(case.__name__, flush=True)
+        case()
+
+
+if __name__ == "__main__":
+    main()

@@ -211,6 +211,7 @@ static int daemon_serve(pd_daemon *d, pd_error *err) {
 /* Every connection and every run takes a descriptor: as many as the system allows. */
 static void daemon_raise_limits(const pd_config *config, pd_server *server) {
     struct rlimit files;
+    server->max_connections = config->max_connections;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return;
     files.rlim_cur = files.rlim_max;
@@ -218,7 +219,6 @@ static void daemon_raise_limits(const pd_config *config, pd_server *server) {
     (void)getrlimit(RLIMIT_NOFILE, &files);
     rlim_t runs = config->max_runs < files.rlim_cur / 4 ? config->max_runs : files.rlim_cur / 4;
     rlim_t rest = files.rlim_cur > runs + DAEMON_SPARE_FILES ? files.rlim_cur - runs - DAEMON_SPARE_FILES : 1;
-    server->max_connections = config->max_connections;
     if (rest >= config->max_connections)
         return;
     server->max_connections = (uint32_t)rest;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,19 +24,6 @@ result_kind result_kind_of(const char *path) {
 }
 
 /* ---- names */
-
-/* "DIR/.NAME.PID.new" with the ending of the kind: hidden, and in the same folder so that it can be renamed. Of a name as
- * long as names may be, its beginning. */
-static char *hidden_name(const char *file, result_kind kind) {
-    static const char *const endings[] = {"", ".daf.zip", ".dafs.zip", ".daf.zarr"};
-    enum { NAME_BYTES = 200 };
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
-    char *text;
-    if (asprintf(&text, "%.*s.%.*s.%ld.new%s", (int)(name - file), file, NAME_BYTES, name, (long)getpid(),
-                 endings[kind]) < 0)
-        return NULL;
-    return text;
-}
 
 /* The path without slashes at its end. */
 static char *copy_plain(const char *path) {
@@ -63,26 +49,12 @@ static int name_result(result *r, const char *path) {
         r->path = strdup(path);
         return r->path ? 0 : no_memory(r);
     }
-    r->temporary = hidden_name(r->file, r->kind);
+    r->temporary = result_hidden_name(r->file, r->kind);
     if (!r->temporary || asprintf(&r->path, "%s%s", r->temporary, group) < 0) {
         r->path = NULL;
         return no_memory(r);
     }
     return 0;
-}
-
-/* ---- trees */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where) {
-    (void)st;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-static void remove_tree(const char *path) {
-    enum { OPEN_FOLDERS = 16 };
-    nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- what is there */
@@ -152,7 +124,7 @@ static int open_result(result *r, cli_pool *pool) {
 static void drop(result *r) {
     daf_free(r->d);
     if (r->temporary)
-        remove_tree(r->temporary);
+        result_remove_tree(r->temporary);
     if (r->lock >= 0)
         close(r->lock);
     free(r->file);
@@ -171,7 +143,9 @@ int result_begin(result *ret, const cli_command *self, const char *path, bool ov
     if (code == 0)
         cli_catch_stop();
     if (code == 0 && ret->temporary)
-        remove_tree(ret->temporary); /* of a process of the same number */
+        result_remove_left(ret->file);
+    if (code == 0 && ret->temporary)
+        result_remove_tree(ret->temporary); /* of a process of the same number */
     if (code == 0 && ret->kind != RESULT_ZARR)
         code = open_result(ret, pool);
     if (code)
@@ -202,7 +176,7 @@ static int give_name(result *r) {
     if (r->lock < 0 && lstat(r->file, &st) == 0)
         return EEXIST;
     if (r->lock >= 0 && r->kind != RESULT_ARCHIVE)
-        remove_tree(r->file);
+        result_remove_tree(r->file);
     return rename(r->temporary, r->file) == 0 ? 0 : errno;
 }
 

@@ -30,4 +30,16 @@ int result_begin(result *ret, const cli_command *self, const char *path, bool ov
  * command was stopped. Returns `code`, or another exit code after saying why. */
 int result_end(result *r, int code);
 
+/* ---- hidden names, and what is left of them */
+
+/* "DIR/.NAME.PID.new" with the ending of the kind: hidden, and in the same folder so that it can be renamed. NULL without
+ * memory. */
+char *result_hidden_name(const char *file, result_kind kind);
+
+/* Removes what processes that are gone have left under hidden names of `file`. */
+void result_remove_left(const char *file);
+
+/* Removes a file, or a folder with all that is in it; none there: nothing. */
+void result_remove_tree(const char *path);
+
 #endif

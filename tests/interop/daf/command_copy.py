@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """daf copy, zip and unzip: between all forms, payloads byte for byte; nothing half done under a final name."""
+import fcntl
 import os
 import resource
 import shutil
@@ -183,6 +184,43 @@ def is_stopped(base):
             delay += 0.01
 
 
+def removes_what_killed_ones_left(base):
+    here = os.path.join(base, "left")
+    os.mkdir(here)
+    source = os.path.join(FIXTURES, "packed", "zstd.daf")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+
+    def leave(name, pid):
+        path = os.path.join(here, name % pid)
+        if name.endswith((".zip", ".zip.new")):
+            shutil.copy(os.path.join(FIXTURES, "zip-native", "repo.daf.zip"), path)
+        else:
+            shutil.copytree(source, path)
+        return path
+
+    forms = {"x.daf": [".x.daf.%d.new"], "x.daf.zip": [".x.daf.zip.%d.new.daf.zip", ".x.daf.zip.%d.new.daf.zip.new"],
+             "g.dafs.zip#/a": [".g.dafs.zip.%d.new.dafs.zip"],
+             "x.daf.zarr": [".x.daf.zarr.%d.new.daf.zarr", "..x.daf.zarr.%d.new.daf.zarr.new"]}
+    kept = [leave(".x.daf.%d.new", os.getpid()), leave(".x.daf.bak.%d.new", gone.pid), leave(".x.daf.%d.newer", gone.pid)]
+    with open(leave(".x.daf.zip.%d.new.daf.zip", gone.pid), "rb") as held:
+        kept.append(held.name)
+        fcntl.flock(held, fcntl.LOCK_EX)  # as a process on another machine would
+        for to, names in forms.items():
+            for name in names:
+                if not os.path.exists(os.path.join(here, name % gone.pid)):
+                    leave(name, gone.pid)
+            daf("copy", source, os.path.join(here, to))
+    made = [to.split("#")[0] for to in forms]
+    same(sorted(os.listdir(here)), sorted(made + [os.path.basename(k) for k in kept]), "what is left")
+
+    os.chdir(here)  # a name without a folder
+    leave(".y.daf.%d.new", gone.pid)
+    daf("copy", source, "y.daf")
+    os.chdir(base)
+    same(sorted(os.listdir(here)), sorted(made + ["y.daf"] + [os.path.basename(k) for k in kept]), "what is left")
+
+
 def does_not_replace_what_is_written(base):
     here = os.path.join(base, "held")
     os.mkdir(here)
@@ -207,6 +245,7 @@ def main():
         full_disk(base)
         is_stopped(base)
         does_not_replace_what_is_written(base)
+        removes_what_killed_ones_left(base)
     print("copies are whole, of the same bytes, or not there")
 
 

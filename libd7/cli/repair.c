@@ -144,6 +144,15 @@ static void print_text(const char *path, const char *out, const d7_repair_report
     if (report->unlisted_pages)
         printf("  Pages that stand where an index says that there were none, and are not kept: %" PRIu64 "\n",
                report->unlisted_pages);
+    if (report->changed_header)
+        printf("  The header is not what was written, by the checksums beside the file: names, types and the "
+               "page "
+               "size may be wrong.\n");
+    if (report->lost_attributes)
+        printf("  Attributes that have changed since they were written, by the checksums beside the file, "
+               "and are "
+               "not kept: %" PRIu64 "\n",
+               report->lost_attributes);
     if (report->unknown_from != D7_NO_OFFSET)
         printf("  From byte %" PRIu64 " on nothing is kept: no index tells what was lost there.\n",
                report->unknown_from);
@@ -180,6 +189,8 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
         printf("null");
     else
         printf("%" PRIu64, report->unknown_from);
+    printf(", \"changed_header\": %s, \"lost_attributes\": %" PRIu64,
+           report->changed_header ? "true" : "false", report->lost_attributes);
     printf(", \"cut_bytes\": %" PRIu64 ", \"cut_number\": ", report->cut_bytes);
     if (report->cut_bytes)
         printf("%" PRIu32, report->cut_number);
@@ -279,6 +290,8 @@ static void tell_success(repair_job *job, const char *path, const char *out, con
         print_text(path, out, report);
     }
     note_row(job, path, state_of(report), kept_of(report), lost_of(report), outcome_names[report->outcome]);
+    if (report->changed_header)
+        note_code(job, CLI_PROBLEMS);
 }
 
 static void repair_in_place(repair_job *job, const char *path) {
@@ -502,7 +515,8 @@ const command command_repair = {
         "  --json            one JSON object, or with --recursive an array of them\n"
         "  --help            this text\n\n"
         "Exit status: 0 the result is whole and closed, or the file was fine (what was lost is printed);\n"
-        "1 no whole file could be made, and nothing is left; 2 usage, the file cannot be read, its result "
+        "1 no whole file could be made, and nothing is left, or its header is not what was written; 2 usage, "
+        "the file cannot be read, its result "
         "not be "
         "written, or\n"
         "the command was stopped.\n\n"

@@ -91,6 +91,8 @@ static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
     if (p->survey.known_to != UINT64_MAX)
         report->unknown_from = p->survey.known_to;
     report->unlisted_pages = p->survey.n_unlisted;
+    report->changed_header = p->changed_header;
+    report->lost_attributes = p->lost_attributes;
     if (p->survey.torn_offset != D7_NO_OFFSET)
         report->torn_bytes = p->r->source.size - p->survey.torn_offset;
     for (size_t i = 0; i < report->n_datasets; i++) {
@@ -176,12 +178,13 @@ static bool has_tail(const d7_reader *r) {
     return false;
 }
 
-/* The tail's attributes are the newest; only the reader that knows it has them. */
-static int take_tail_attributes(d7__repair_plan *p, const d7_reader *source, d7_error *err) {
+/* The tail's attributes are the newest; only the reader that knows it has them, beside those of the file. */
+static int take_tail_attributes(d7__repair_plan *p, const d7_reader *source, const d7__changed *changed,
+                                d7_error *err) {
     size_t n = d7_reader_state(source) == D7_STATE_OPEN ? d7_reader_n_attributes(source) : 0;
     d7_attribute a;
     for (size_t i = 0; i < n && d7_reader_attribute(source, i, &a) == 0; i++)
-        if (d7__attributes_set(&p->r->attributes, &a, NULL) != 0)
+        if (!d7__changed_took(changed, &a) && d7__attributes_set(&p->r->attributes, &a, NULL) != 0)
             return d7__reader_no_memory(p->r, err);
     return 0;
 }
@@ -202,10 +205,12 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
         rc = d7_reader_check(p.r, steps_progress, s, err);
     if (rc == 0)
         rc = d7__changed_mark(&changed, d7_reader_state(source) == D7_STATE_CLOSED, err);
+    p.changed_header = changed.header;
+    p.lost_attributes = changed.lost_attributes;
+    if (rc == 0)
+        rc = take_tail_attributes(&p, source, &changed, err);
     d7__changed_free(&changed);
     s->step++;
-    if (rc == 0)
-        rc = take_tail_attributes(&p, source, err);
     if (rc == 0)
         rc = d7__repair_plan_make(&p, err);
     if (rc == 0 && report_plan(&p, report) != 0)

@@ -23,6 +23,11 @@ typedef struct d7__changed {
     d7__sums_compare compare;
     d7__page_ref *pages; /* [n] entries that differ; dataset_id: of a page, else D7_NO_DATASET */
     size_t n, cap;
+    bool differs;             /* the entry last looked at does */
+    bool parted;              /* an index with attributes does: */
+    d7__attributes sound;     /* those of the others; once marked: those that `r` had instead */
+    bool header;              /* once marked: the header is not what was written */
+    uint64_t lost_attributes; /* likewise: those that only indexes that differ have, as they have them */
 } d7__changed;
 
 /* Looks for checksums beside the file, and at the header's. The header of `r` is known. Returns 0; D7_ERR_NOMEM; as
@@ -32,10 +37,16 @@ int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err);
 /* Looks at an entry, in the order of the file. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_entry(). */
 int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err);
 
-/* Makes the pages that differ condemned ones of the map, and all that differs problems of `r`, where
- * d7__sums_compare_end() says that it counts. `closed`: the file
+/* An attribute of the entry last looked at, before it goes to `r`. Returns 0; D7_ERR_NOMEM. */
+int d7__changed_attribute(d7__changed *c, const d7_attribute *attribute);
+
+/* Makes the pages that differ condemned ones of the map, takes attributes of indexes that differ from those of `r`, and makes
+ * all that differs problems of `r`, where d7__sums_compare_end() says that it counts. `closed`: the file
  * ends in a valid epilogue. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_end(). */
 int d7__changed_mark(d7__changed *c, bool closed, d7_error *err);
+
+/* Once marked: was it taken from those of `r`? */
+bool d7__changed_took(const d7__changed *c, const d7_attribute *attribute);
 
 void d7__changed_free(d7__changed *c);
 
@@ -176,6 +187,8 @@ typedef struct d7__repair_plan {
     uint32_t ms; /* the dataset of milliseconds where it belongs to photons that are there; else
                                    D7_NO_DATASET */
     bool keep_ragged;
+    bool changed_header;
+    uint64_t lost_attributes;
 } d7__repair_plan;
 
 /* Fills in everything but r, tailed, survey and keep_ragged. The reader has been checked. Returns 0; D7_ERR_NOMEM; errors of

@@ -1,5 +1,7 @@
 /* Pages whose bytes are not those that were written, by the checksums beside the file (NAME.photons.crc): they may decode, but
  * what they hold was not recorded, so a repair counts them as lost. */
+#include <string.h>
+
 #include "codec.h"
 #include "reader_pages.h"
 #include "repair.h"
@@ -8,6 +10,7 @@ int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err) {
     d7__found found;
     d7__entry header;
     c->r = r;
+    c->sound.alloc = &r->alloc;
     int rc = d7__sums_compare_begin(&c->compare, &r->io, &r->alloc, r->source.path, NULL);
     if (rc == D7_ERR_NOMEM)
         return d7__reader_no_memory(r, err);
@@ -28,15 +31,50 @@ static uint32_t dataset_of(const d7__changed *c, const d7__entry *e) {
 }
 
 int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err) {
-    bool differs;
-    int rc = d7__sums_compare_entry(&c->compare, e, &differs, err);
-    if (rc != 0 || !differs)
+    int rc = d7__sums_compare_entry(&c->compare, e, &c->differs, err);
+    if (rc != 0 || !c->differs)
         return rc;
     if (d7__grow(&c->r->alloc, &c->pages, &c->cap, c->n + 1, sizeof *c->pages) != 0)
         return d7__reader_no_memory(c->r, err);
     c->pages[c->n++] = (d7__page_ref){.offset = e->offset, .dataset_id = dataset_of(c, e)};
     return 0;
 }
+
+/* ---- attributes ---- */
+
+/* Until an index differs all are sound. */
+static int part(d7__changed *c) {
+    int rc = 0;
+    for (size_t i = 0; i < c->r->attributes.n && rc == 0; i++)
+        rc = d7__attributes_set(&c->sound, &c->r->attributes.items[i], NULL);
+    c->parted = rc == 0;
+    return rc;
+}
+
+int d7__changed_attribute(d7__changed *c, const d7_attribute *attribute) {
+    int rc = c->differs && !c->parted ? part(c) : 0;
+    return rc == 0 && c->parted && !c->differs ? d7__attributes_set(&c->sound, attribute, NULL) : rc;
+}
+
+static bool has(const d7__attributes *all, const d7_attribute *a) {
+    size_t i = d7__attributes_find(all, a->key, a->key_bytes);
+    return i != SIZE_MAX && all->items[i].value_bytes == a->value_bytes &&
+           memcmp(all->items[i].value, a->value, a->value_bytes) == 0;
+}
+
+bool d7__changed_took(const d7__changed *c, const d7_attribute *attribute) {
+    return has(&c->sound, attribute) && !has(&c->r->attributes, attribute);
+}
+
+static void keep_sound(d7__changed *c) {
+    d7__attributes all = c->r->attributes;
+    c->r->attributes = c->sound;
+    c->sound = all;
+    for (size_t i = 0; i < all.n; i++)
+        c->lost_attributes += d7__changed_took(c, &all.items[i]);
+}
+
+/* ---- pages ---- */
 
 static int condemn(d7_reader *r, const d7__page_ref *changed, d7_problem *problem, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[changed->dataset_id];
@@ -70,6 +108,9 @@ int d7__changed_mark(d7__changed *c, bool closed, d7_error *err) {
     int rc = d7__sums_compare_end(&c->compare, closed, &verdict, err);
     if (rc != 0 || verdict != D7__SUMS_COUNT)
         return rc;
+    c->header = c->n > 0 && c->pages[0].offset == 0;
+    if (c->parted)
+        keep_sound(c);
     for (size_t i = 0; i < c->n && rc == 0; i++)
         rc = mark(c->r, &c->pages[i], err);
     return rc;
@@ -79,5 +120,6 @@ void d7__changed_free(d7__changed *c) {
     if (!c->r)
         return;
     d7__sums_close(&c->compare.reader);
+    d7__attributes_free(&c->sound);
     d7__release(&c->r->alloc, c->pages);
 }

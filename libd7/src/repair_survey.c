@@ -66,7 +66,8 @@ static void hole_end(survey *s, uint64_t at) {
 static int listed_attribute(void *ctx, const d7_attribute *a) {
     survey *s = ctx;
     s->result->ended |= d7__is_marker(a);
-    return d7__is_marker(a) ? 0 : d7__attributes_set(&s->r->attributes, a, NULL);
+    int rc = d7__is_marker(a) ? 0 : d7__changed_attribute(s->changed, a);
+    return d7__is_marker(a) || rc != 0 ? rc : d7__attributes_set(&s->r->attributes, a, NULL);
 }
 
 static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {

@@ -862,6 +862,10 @@ typedef struct d7_repair_report {
     /* Pages found where an index says that there were none: blocks of the file have been moved or copied. They are
      * not kept. */
     uint64_t unlisted_pages;
+    /* By the checksums beside the file: the header is not what was written, so that names, types and the page size may
+     * be wrong; attributes that only indexes hold that are not what was written, which are not kept. */
+    bool changed_header;
+    uint64_t lost_attributes;
     uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
     d7_repair_dataset *datasets; /* [n_datasets] */
     size_t n_datasets;
@@ -885,7 +889,8 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
  * photond.gap.N. What a tail beside the file holds is included. A file that is closed and has no damage is left
  * alone, and nothing is written.
  *
- * Pages that checksums beside the file (NAME.photons.crc) say have changed since they were written count as lost.
+ * Pages that checksums beside the file (NAME.photons.crc) say have changed since they were written count as lost, and so
+ * do attributes; a header that has changed is told.
  *
  * What was lost is known where an index lists it, or where the framing still tells. Where neither does, in what was
  * written after the last index, everything behind is left out (report->unknown_from): nothing is put at a guessed

@@ -333,6 +333,52 @@ static void changed_page_is_lost(void **state) {
     }
 }
 
+static uint8_t *find_text(recording *r, const char *text) {
+    uint8_t *at = memmem(r->bytes, r->n_bytes, text, strlen(text));
+    assert_non_null(at);
+    return at;
+}
+
+/* Nor is an attribute kept that an index holds which has changed; one that is the same in another index is. */
+static void changed_attribute_is_not_kept(void **state) {
+    (void)state;
+    for (int closed = 0; closed < 2; closed++) {
+        recording *r = recording_make(SMALL, TURN, 1, closed);
+        d7_repair_report report;
+        find_text(r, "set at the start")[4] ^= 1;
+        put_source(r, r->bytes, r->n_bytes);
+        put_checksums(r);
+        assert_int_equal(repair(r, false, &report), 0);
+        assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
+        assert_int_equal(report.lost_attributes, !closed);
+        assert_false(report.changed_header);
+        d7_reader *f = open_on(r, out_path);
+        const char *kept = d7_reader_find_attribute(f, "a");
+        if (closed)
+            assert_string_equal(kept, "set at the start");
+        else
+            assert_null(kept);
+        d7_reader_free(f);
+        d7_repair_report_free(&report);
+        recording_free(r);
+    }
+}
+
+static void changed_header_is_told(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1, true);
+    d7_repair_report report;
+    find_text(r, "/photons/y")[9] ^= 2;
+    put_source(r, r->bytes, r->n_bytes);
+    put_checksums(r);
+    assert_int_equal(repair(r, false, &report), 0);
+    assert_int_equal(report.outcome, D7_REPAIR_WRITTEN);
+    assert_true(report.changed_header);
+    assert_int_equal(report.lost_attributes, 0);
+    d7_repair_report_free(&report);
+    recording_free(r);
+}
+
 static void checksums_of_another_file_tell_nothing(void **state) {
     (void)state;
     recording *r = recording_make(SMALL, TURN, 1, false), *other = recording_make(SMALL / 2, 40, 1, false);
@@ -544,6 +590,8 @@ int main(void) {
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
         cmocka_unit_test(changed_page_is_lost),
+        cmocka_unit_test(changed_attribute_is_not_kept),
+        cmocka_unit_test(changed_header_is_told),
         cmocka_unit_test(checksums_of_another_file_tell_nothing),
         cmocka_unit_test(records_get_their_new_places),
         cmocka_unit_test(lost_milliseconds_are_filled),

@@ -1,6 +1,8 @@
 # photond_test(NAME SOURCES a.c ... LIBS d7_static ... LABELS unit [ARGS ...]): one cmocka program, one CTest entry.
 # photond_script_test(NAME SCRIPT path LABELS interop [ARGS ...] [TIMEOUT s]): a Python or shell script; exit 77 is a skip, which
 # PHOTOND_REQUIRE_ALL=1 in the environment turns into a failure (tests/lib/require.py).
+# Tests run side by side (ctest -j), but those of label daemon, and those that link the daemon or the client: they talk to each other
+# under time-outs, and have the machine to themselves.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 set(PHOTOND_PYTHON "" CACHE FILEPATH "Python for the tests; default: build/venv, else python3")
@@ -32,6 +34,9 @@ function(photond_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
   photond_test_properties(${name} "${T_LABELS}" "${T_TIMEOUT}")
+  if(T_LIBS MATCHES "photond_objects|photon-client|photon_send")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()
 
 function(photond_script_test name)
@@ -51,6 +56,9 @@ function(photond_test_properties name labels timeout)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                        ENVIRONMENT "${PHOTOND_TEST_ENVIRONMENT}")
+  if(labels MATCHES "daemon")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()
 
 # photond_fuzz_target(NAME SOURCE f.c LIBS ... CORPUS dir...): with PHOTOND_FUZZ a libFuzzer program run for PHOTOND_FUZZ_SECONDS;

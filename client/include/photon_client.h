@@ -9,11 +9,23 @@
  *     photon_client_free(client);
  *
  * How it works
- *   - Calls block until they are done, until the server says no, or until their time-out. The calling thread
- *     writes to the socket itself, straight from the caller's arrays; nothing is copied or kept.
- *   - Each client has one thread of its own that reads the server's answers, answers its pings, sends
- *     heartbeats while the caller is idle, and ends when the client is freed. It calls nothing of the caller's.
- *   - Back-pressure: when the server is busy or its disk is full, photon_client_send() waits. Nothing is lost.
+ *   - What is sent is copied into the run's window and kept there until the server has it durably on its disk. When
+ *     the connection is lost, or the server dies and is started again, the client comes back by itself, is told where
+ *     the run goes on, and sends from there again: every event is stored exactly once, and the caller's calls go on as
+ *     if nothing had happened. A server that told no window keeps nothing across its own end; then messages are kept
+ *     until it has received them, which outlives a lost connection only.
+ *   - Memory is bounded: the window has the size that the server asks for, at most options.keep_bytes, and at most
+ *     16,384 messages of each run. When it is full, photon_client_send() waits (and says ERR_TIMEOUT when it has waited
+ *     for its time-out): so it does when the server is busy, its disk is full, or it is away. Nothing is lost.
+ *   - Coming back: the first attempt at once, then after reconnect_min_ms, twice that, ... up to reconnect_max_ms, each
+ *     shortened at random by up to a half; an attempt may take 10 s. It is given up (ERR_LOST) when the server has
+ *     received nothing new for reconnect_timeout_ms, and at once when it says that coming back is of no use: a newer
+ *     start of this instance is connected (ERROR_SUPERSEDED, ERROR_STALE_EPOCH), not authorised, not its protocol.
+ *     A server lets a run wait for so long as its resume_timeout_s (30 s by default), then it closes it with what it
+ *     has: photon_client_send() then says ERR_ENDED, photon_client_close_run() ERR_INCOMPLETE.
+ *   - Each client has one thread of its own that reads the server's answers, answers its pings, sends heartbeats while
+ *     the caller is idle, comes back and sends again, and ends when the client is freed. It calls nothing of the
+ *     caller's but options.on_event.
  *
  * Threads: every function may be called from any thread at any time, but for three: one send,
  * set_attributes or close_run at a time per run; photon_client_free() and photon_client_run_free() only when no
@@ -60,7 +72,8 @@ extern "C" {
     X(-7, REFUSED, "the server refused it: server_code, scope and text say why")                             \
     X(-8, TIMEOUT, "not done in the time given")                                                             \
     X(-9, LIMIT, "over a limit that the server has told")                                                    \
-    X(-10, ENDED, "the run or the connection has ended")
+    X(-10, ENDED, "the run or the connection has ended")                                                     \
+    X(-11, INCOMPLETE, "the server has not stored all that was sent")
 
 enum photon_client_error_code {
     PHOTON_CLIENT_OK = 0,
@@ -104,6 +117,26 @@ PHOTON_CLIENT_API const char *photon_client_version(void);
 
 #define PHOTON_CLIENT_FOREVER 0u
 
+/** What a client can tell while it goes on. */
+enum photon_client_event_kind {
+    PHOTON_CLIENT_EVENT_PAUSED = 1,      /* the server holds the stream back; nothing need be done */
+    PHOTON_CLIENT_EVENT_RESUMED = 2,     /* it goes on */
+    PHOTON_CLIENT_EVENT_LOST = 3,        /* the connection is lost; the client tries to come back */
+    PHOTON_CLIENT_EVENT_RECONNECTED = 4, /* it stands again; what is not durable is sent again */
+    PHOTON_CLIENT_EVENT_FAILED = 5,      /* it has ended for good */
+    PHOTON_CLIENT_EVENT_RESENDING = 6,   /* the server has asked to send a part of the run again */
+    PHOTON_CLIENT_EVENT_RUN_CLOSED = 7,
+    PHOTON_CLIENT_EVENT_RUN_FAILED = 8
+};
+
+typedef struct photon_client_event {
+    uint32_t kind; /* photon_client_event_kind */
+    bool of_run;   /* run_id is told: it is about that run, else about the connection */
+    uint8_t run_id[16];
+    uint32_t reason; /* photon_client_pause, of PAUSED */
+    char text[256];  /* a sentence for people */
+} photon_client_event;
+
 typedef struct photon_client_options {
     const char *address;     /* "tcp://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
     const char *client_name; /* for people, in status and log; 1 to 128 bytes; default "photon-client" */
@@ -118,6 +151,17 @@ typedef struct photon_client_options {
     uint32_t connect_timeout_ms; /* for reaching the server and its Welcome; default 10,000 */
     /* A server that answers no ping for so long is lost, unless it has said that it is paused; default 30,000. */
     uint32_t silence_timeout_ms;
+    /* photon_client_connect() tries for connect_timeout_ms, so that the server may start later; default false. */
+    bool wait_for_server;
+    bool reconnect;                /* come back by itself when the connection is lost; default true */
+    uint32_t reconnect_timeout_ms; /* without progress, then it is given up; default 600,000 (10 min) */
+    uint32_t reconnect_min_ms;     /* from attempt to attempt, from 1 on; default 100 */
+    uint32_t reconnect_max_ms;     /* default 5,000 */
+    uint64_t keep_bytes;           /* of each run's window, at most; default 64 MiB */
+    /* Told what happens, in order, on the client's own thread. Should return soon, and may call only
+     * photon_client_status() and the other functions that only look. NULL: nobody. */
+    void (*on_event)(void *context, const photon_client_event *event);
+    void *event_context;
 } photon_client_options;
 
 /** Sets the defaults. Any thread. */
@@ -150,10 +194,10 @@ typedef struct photon_client_server {
     uint32_t heartbeat_ms;
 } photon_client_server;
 
-/** What the server said of itself when the client connected. Any thread. */
+/** What the server said of itself when the client connected (the numbers: last). Any thread. */
 PHOTON_CLIENT_API void photon_client_server_info(const photon_client *client, photon_client_server *ret_info);
 
-/** Whether the connection still stands. Returns 0; what ended it otherwise. */
+/** Whether the connection stands. Returns 0; what ended it otherwise, also while the client is coming back. */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_check(photon_client *client,
                                                                  photon_client_error *err);
 
@@ -261,7 +305,7 @@ typedef struct photon_client_run photon_client_run;
  *  Returns  0 and the run. When the run of this run_id is closed already (the answer to an earlier close was lost),
  *           its state is CLOSED and photon_client_close_run() gives the result at once. ERR_ARG; ERR_REFUSED (name
  *           taken, bad datasets, no room: server_code says which); ERR_LIMIT; ERR_TIMEOUT (the run may have been
- *           opened: open again with the same run_id); ERR_LOST; ERR_PROTOCOL; ERR_NOMEM
+ *           opened: open again with the same run_id); ERR_LOST; ERR_PROTOCOL; ERR_NOMEM (also for the window)
  */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_open(photon_client *client,
                                                                 const photon_client_run_options *options,
@@ -290,7 +334,7 @@ typedef struct photon_client_run_info {
     const char *const *groups; /* [n_groups] in the order of counts */
     size_t n_groups;
     uint64_t batch_bytes;  /* column bytes in one batch, at most */
-    uint64_t window_bytes; /* 0: what was sent need not be kept */
+    uint64_t window_bytes; /* column bytes kept until they are durable; 0: messages are kept until received */
 } photon_client_run_info;
 
 /** What the server answered when the run was opened. Any thread. */
@@ -304,9 +348,9 @@ PHOTON_CLIENT_API void photon_client_run_describe(const photon_client_run *run,
  *           the call; NULL where the count is 0
  *  counts   [n_groups] items, any number: what the server takes in one batch is sent in several. The items of a
  *           dataset with the role MS_INDEX go with the photons they point at, those of other groups evenly spread
- *  Returns  0: all is on its way (received and durable: see photon_client_status()); ERR_TIMEOUT: a part went,
- *           photon_client_send_batch() tells how much; ERR_REFUSED, ERR_LOST, ERR_ENDED: the run is over on this
- *           connection; ERR_ARG; ERR_LIMIT (one item of each dataset is more than a batch may hold)
+ *  Returns  0: all is in the window, the client sees to the rest (received and durable: see photon_client_status());
+ *           ERR_TIMEOUT: the window is full, and a part went in: photon_client_send_batch() tells how much;
+ *           ERR_REFUSED, ERR_LOST, ERR_ENDED, ERR_INCOMPLETE: the run is over; ERR_ARG
  */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_send(photon_client_run *run,
                                                                 const void *const *columns,
@@ -321,12 +365,13 @@ typedef struct photon_client_batch {
     bool times_valid;     /* first_time and last_time are told (left out when the batch has to be split) */
     int64_t first_time;   /* in ticks of the time base */
     int64_t last_time;
-    uint32_t timeout_ms; /* PHOTON_CLIENT_FOREVER: none; here the run's send_timeout_ms does not apply */
+    uint32_t
+        timeout_ms; /* for room in the window; FOREVER: none. Here the run's send_timeout_ms does not apply */
 } photon_client_batch;
 
 /** As photon_client_send().
- *  ret_taken  [n_groups] items that are on their way, set on success and on ERR_TIMEOUT, from where the caller
- *             may go on; NULL is allowed. A batch that was begun counts: its rest is sent before anything else
+ *  ret_taken  [n_groups] items that are in the window, set on success and on ERR_TIMEOUT, from where the caller
+ *             may go on; NULL is allowed
  */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_send_batch(photon_client_run *run,
                                                                       const photon_client_batch *batch,
@@ -337,10 +382,30 @@ PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_send_batch(photon_cli
  * are as durable as data.
  *  Returns  as photon_client_send(); ERR_ARG: not UTF-8 or an empty key; ERR_LIMIT: longer than the server takes;
  *           ERR_REFUSED with the scope BATCH: the server does not take one of them (a reserved key, for example), and
- *           the run goes on; ERR_TIMEOUT: some or all of them may have been set */
+ *           the run goes on; ERR_TIMEOUT: some or all of them may have been, or may still be set */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int
 photon_client_set_attributes(photon_client_run *run, const photon_client_attribute *attributes, size_t n,
                              photon_client_error *err);
+
+/** A place in a run. */
+typedef struct photon_client_place {
+    const char *group; /* whose items are counted: one of photon_client_run_info.groups */
+    uint64_t item;     /* of the whole run, from 0: before it */
+    uint64_t utc_ns;   /* since 1970; 0: now */
+} photon_client_place;
+
+/** Puts a note at a place of the run. Numbered, kept and waited for like attributes.
+ *  Returns  as photon_client_set_attributes(); ERR_ARG: no such group, or the text is not UTF-8 */
+PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_mark(photon_client_run *run,
+                                                                const photon_client_place *at,
+                                                                const char *text, photon_client_error *err);
+
+/** Tells that `count` events (0: nobody knows how many) are missing before a place of the run. As photon_client_mark().
+ *  (Losses right before the events that are being sent are told by photon_client_batch.lost_before.) */
+PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_tell_gap(photon_client_run *run,
+                                                                    const photon_client_place *at,
+                                                                    uint64_t count, const char *cause,
+                                                                    photon_client_error *err);
 
 /** Tells that the instrument is alive though it has no photons, so that the run's time moves on.
  *  instrument_time  in ticks; NULL: not known */
@@ -363,11 +428,16 @@ enum photon_client_run_state {
 /** How far a run has come. Sequence numbers count the messages of the run; 0 is none. */
 typedef struct photon_client_run_status {
     uint32_t state;           /* photon_client_run_state */
-    uint64_t sent;            /* the last number sent */
+    uint64_t sent;            /* the last number given: in the window, or further */
     uint64_t received;        /* up to here it is in the server's memory */
     uint64_t durable;         /* up to here it is on the disk */
-    uint64_t in_flight_bytes; /* of columns: sent, not yet received */
+    uint64_t in_flight_bytes; /* of columns: written, not yet received */
     uint64_t credit_bytes;    /* how many there may be */
+    uint64_t kept_bytes;      /* of columns: in the window, because they may have to be sent again */
+    uint64_t resent;          /* messages that were written more than once */
+    uint64_t dropped;         /* messages that the server has dropped (overflow DROP), as it says */
+    uint64_t connections;     /* of the client, the first one included */
+    bool connected;           /* false while the client is coming back */
     bool paused;              /* the server holds the stream back; nothing need be done */
     uint32_t pause_reason;    /* photon_client_pause */
     char pause_text[128];
@@ -376,7 +446,8 @@ typedef struct photon_client_run_status {
 /** How far the run is: what was sent, received, made durable. Any thread. */
 PHOTON_CLIENT_API void photon_client_status(photon_client_run *run, photon_client_run_status *ret_status);
 
-/** Waits until everything sent so far has been received. Returns 0; ERR_TIMEOUT; as photon_client_send(). */
+/** Waits until everything sent so far has been received by the server. (It may lose that again when it dies, and is sent
+ * it again then.) Returns 0; ERR_TIMEOUT; as photon_client_send(). */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int
 photon_client_wait_received(photon_client_run *run, uint32_t timeout_ms, photon_client_error *err);
 
@@ -401,8 +472,11 @@ typedef struct photon_client_result {
     const char *text; /* why, when the server closed it by itself; else empty */
 } photon_client_result;
 
-/** Closes a run: returns when its file is closed and on the disk. May be called again after ERR_TIMEOUT.
- *  Returns  0 and the result, also when the server has closed the run before; ERR_REFUSED; ERR_TIMEOUT; ERR_LOST */
+/** Closes a run: returns when its file is closed and on the disk. May be called again after ERR_TIMEOUT. An answer that
+ *  was lost with its connection is asked for again.
+ *  Returns  0 and the result, also when the server has closed the run before, with everything; ERR_INCOMPLETE, and the
+ *           result nevertheless: the server has closed it by itself without what was sent last; ERR_REFUSED;
+ *           ERR_TIMEOUT; ERR_LOST */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_close_run(photon_client_run *run,
                                                                      uint32_t timeout_ms,
                                                                      photon_client_result *ret_result,

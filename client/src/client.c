@@ -1,16 +1,20 @@
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
 
 /* How long photon_client_free() waits for the server to take what is on its way. */
 enum { CLIENT_FREE_MS = 1000 };
+
+#define CLIENT_KEEP_BYTES (UINT64_C(64) << 20)
+#define CLIENT_KEEP_BYTES_MAX (UINT64_C(1) << 40)
 
 const char *photon_client_version(void) {
     return PHOTON_CLIENT_VERSION;
@@ -20,17 +24,12 @@ void photon_client_options_init(photon_client_options *options) {
     *options = (photon_client_options){.client_name = "photon-client",
                                        .software = "photon-client " PHOTON_CLIENT_VERSION,
                                        .connect_timeout_ms = 10000,
-                                       .silence_timeout_ms = 30000};
-}
-
-void client__fail(photon_client *c, const photon_client_error *err) {
-    if (!c->failed) {
-        c->failed = true;
-        c->failure = *err;
-        shutdown(c->fd, SHUT_RDWR);
-        eventfd_write(c->wake_fd, 1);
-    }
-    pthread_cond_broadcast(&c->changed);
+                                       .silence_timeout_ms = 30000,
+                                       .reconnect = true,
+                                       .reconnect_timeout_ms = 600000,
+                                       .reconnect_min_ms = 100,
+                                       .reconnect_max_ms = 5000,
+                                       .keep_bytes = CLIENT_KEEP_BYTES};
 }
 
 int client__wait(photon_client *c, uint64_t deadline_ns) {
@@ -56,6 +55,11 @@ static int client_check_options(const photon_client_options *o, photon_client_er
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.instance has to have 1 to 128 bytes");
     if (!o->software || strlen(o->software) > 128)
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.software has to have up to 128 bytes");
+    if (o->reconnect_min_ms == 0 || o->reconnect_max_ms < o->reconnect_min_ms)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG,
+                             "options.reconnect_min_ms has to be from 1 to reconnect_max_ms");
+    if (o->keep_bytes == 0 || o->keep_bytes > CLIENT_KEEP_BYTES_MAX)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.keep_bytes has to be from 1 byte to 1 TiB");
     return 0;
 }
 
@@ -64,7 +68,7 @@ static photon_client *client_make(void) {
     pthread_condattr_t attributes;
     if (!c)
         return NULL;
-    c->fd = -1;
+    c->link.fd = -1;
     c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (c->wake_fd < 0) {
         free(c);
@@ -79,43 +83,85 @@ static photon_client *client_make(void) {
 }
 
 static void client_unmake(photon_client *c) {
-    if (c->fd >= 0)
-        close(c->fd);
+    client__link_close(&c->link);
     close(c->wake_fd);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
     if (c->welcome)
         photon__server_message__free_unpacked(c->welcome, NULL);
+    free(c->identity.client_name);
+    free(c->identity.instance);
+    free(c->identity.software);
+    free(c->identity.token);
     free(c->pending.data);
     free(c->in.data);
     free(c);
 }
 
-/* One attempt: dial and introduce. */
-static int client_introduce(photon_client *c, const photon_client_options *options, uint64_t epoch,
-                            uint64_t deadline_ns, photon_client_error *err) {
-    if (c->fd >= 0)
-        close(c->fd);
-    c->fd = -1;
+/* "HOST-PID-RANDOM": like no other, so that nobody takes over from anybody by chance. */
+static void client_instance(char *text, size_t cap) {
+    char host[65] = "";
+    uint32_t number = 0;
+    if (gethostname(host, sizeof host - 1) != 0 || !*host)
+        snprintf(host, sizeof host, "host");
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        number = (uint32_t)client__now_ns();
+    snprintf(text, cap, "%s-%ld-%08x", host, (long)getpid(), (unsigned)number);
+}
+
+static int client_identify(photon_client *c, const photon_client_options *o) {
+    char instance[128];
+    client_identity *i = &c->identity;
+    client_instance(instance, sizeof instance);
+    i->client_name = strdup(o->client_name);
+    i->instance = strdup(o->instance ? o->instance : instance);
+    i->software = strdup(o->software);
+    i->token = malloc(o->token_bytes + 1);
+    if (!i->client_name || !i->instance || !i->software || !i->token)
+        return -1;
+    if (o->token_bytes)
+        memcpy(i->token, o->token, o->token_bytes);
+    i->token_bytes = o->token_bytes;
+    i->epoch = o->epoch ? o->epoch : client__utc_ns();
+    return 0;
+}
+
+int client__connect_once(photon_client *c, uint64_t deadline_ns, Photon__ServerMessage **ret_welcome,
+                         photon_client_error *err) {
+    client__link_close(&c->link);
     c->in.begin = c->in.end = c->pending.begin = c->pending.end = 0;
-    int rc = client__dial(&c->address, deadline_ns, &c->fd, err);
-    return rc == 0 ? client__hello(c, options, epoch, deadline_ns, err) : rc;
+    int rc = client__dial(&c->address, c->wake_fd, deadline_ns, &c->link.fd, err);
+    return rc == 0 ? client__hello(c, deadline_ns, ret_welcome, err) : rc;
 }
 
 /* The server may know a start of this instance from a time to come (its clock, or ours, was set back): we are the
  * newer one nevertheless. */
-static int client_reach(photon_client *c, const photon_client_options *options, uint64_t deadline_ns,
-                        photon_client_error *err) {
+static int client_reach_once(photon_client *c, bool own_epoch, uint64_t deadline_ns,
+                             photon_client_error *err) {
+    int rc = client__connect_once(c, deadline_ns, &c->welcome, err);
+    bool stale = rc == PHOTON_CLIENT_ERR_REFUSED && err->server_code == PHOTON__ERROR_CODE__ERROR_STALE_EPOCH;
+    if (!stale || own_epoch || err->sequence == UINT64_MAX)
+        return rc;
+    uint64_t now = client__utc_ns();
+    c->identity.epoch = now > err->sequence ? now : err->sequence + 1;
+    return client__connect_once(c, deadline_ns, &c->welcome, err);
+}
+
+static int client_reach(photon_client *c, const photon_client_options *o, photon_client_error *err) {
     photon_client_error why = {.code = 0};
-    uint64_t epoch = options->epoch ? options->epoch : client__utc_ns();
-    int rc = client_introduce(c, options, epoch, deadline_ns, &why);
-    bool stale = rc == PHOTON_CLIENT_ERR_REFUSED && why.server_code == PHOTON__ERROR_CODE__ERROR_STALE_EPOCH;
-    if (stale && options->epoch == 0 && why.sequence != UINT64_MAX) {
-        epoch = client__utc_ns();
-        epoch = epoch > why.sequence ? epoch : why.sequence + 1;
-        rc = client_introduce(c, options, epoch, deadline_ns, &why);
+    uint64_t deadline = client__deadline(o->connect_timeout_ms);
+    for (unsigned attempt = 0;; attempt++) {
+        int rc = client_reach_once(c, o->epoch != 0, deadline, &why);
+        uint64_t pause = client__backoff_ns(c, attempt, why.retry_after_ms);
+        bool again = o->wait_for_server && client__worth_retrying(&why);
+        if (rc == 0)
+            return 0;
+        if (!again || (deadline != CLIENT_NO_DEADLINE && client__now_ns() + pause >= deadline))
+            return client__copy_error(err, &why);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(pause / 1000000000u),
+                                     .tv_nsec = (long)(pause % 1000000000u)},
+                  NULL);
     }
-    return rc == 0 ? 0 : client__copy_error(err, &why);
 }
 
 /* The program's signals are for its own threads. */
@@ -146,9 +192,24 @@ int photon_client_connect(photon_client **ret_client, const photon_client_option
     c->address = address;
     wire_address_text(&address, c->address_text);
     c->silence_timeout_ms = options->silence_timeout_ms;
-    rc = client_reach(c, options, client__deadline(options->connect_timeout_ms), err);
+    c->connect_timeout_ms = options->connect_timeout_ms;
+    c->reconnect = options->reconnect;
+    c->reconnect_timeout_ms = options->reconnect_timeout_ms;
+    c->reconnect_min_ms = options->reconnect_min_ms;
+    c->reconnect_max_ms = options->reconnect_max_ms;
+    c->keep_bytes = options->keep_bytes;
+    c->on_event = options->on_event;
+    c->event_context = options->event_context;
+    if (client_identify(c, options) != 0)
+        rc = client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a client");
+    if (rc == 0)
+        rc = client_reach(c, options, err);
     if (rc == 0) {
-        c->heard_ns = c->said_ns = client__now_ns();
+        c->server.software = c->welcome->welcome->software;
+        c->server.epoch = c->identity.epoch;
+        client__learn_limits(c, c->welcome->welcome);
+        c->heard_ns = c->said_ns = c->up_ns = c->good_ns = client__now_ns();
+        c->n_connections = 1;
         rc = client_start_reader(c, err);
     }
     if (rc != 0) {
@@ -160,14 +221,25 @@ int photon_client_connect(photon_client **ret_client, const photon_client_option
 }
 
 void photon_client_server_info(const photon_client *client, photon_client_server *ret_info) {
-    *ret_info = client->server;
+    photon_client *c = (photon_client *)(uintptr_t)client; /* for its lock */
+    pthread_mutex_lock(&c->lock);
+    *ret_info = c->server;
+    pthread_mutex_unlock(&c->lock);
 }
 
 int photon_client_check(photon_client *client, photon_client_error *err) {
     pthread_mutex_lock(&client->lock);
-    int rc = client->failed ? client__copy_error(err, &client->failure) : 0;
+    int rc = client->failed || client->down ? client__copy_error(err, &client->failure) : 0;
     pthread_mutex_unlock(&client->lock);
     return rc;
+}
+
+/* Whether messages of an open run are not with the server yet. Under lock. */
+static bool client_is_owing(const photon_client *c) {
+    for (const photon_client_run *run = c->runs; run; run = run->next)
+        if (run->phase == CLIENT_RUN_OPEN && run->received < run->sent)
+            return true;
+    return false;
 }
 
 void photon_client_free(photon_client *client) {
@@ -175,11 +247,11 @@ void photon_client_free(photon_client *client) {
         return;
     uint64_t deadline = client__deadline(CLIENT_FREE_MS);
     pthread_mutex_lock(&client->lock);
-    while (client->in_flight_bytes && !client->failed && client__wait(client, deadline) == 0) {
+    while (client_is_owing(client) && !client->failed && client__wait(client, deadline) == 0) {
     }
     client->stopping = true;
     pthread_mutex_unlock(&client->lock);
-    eventfd_write(client->wake_fd, 1);
+    client__wake(client);
     pthread_join(client->thread, NULL);
     while (client->runs)
         photon_client_run_free(client->runs);

@@ -12,15 +12,17 @@
 #include "internal.h"
 
 /* Waits until a connection that was begun stands. Returns 0 or the errno of its failure. */
-static int dial_wait(int fd, uint64_t deadline_ns) {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
+static int dial_wait(int fd, int wake_fd, uint64_t deadline_ns) {
+    struct pollfd p[2] = {{.fd = fd, .events = POLLOUT}, {.fd = wake_fd, .events = POLLIN}};
     int error = 0;
     socklen_t bytes = sizeof error;
     for (;;) {
         int ms = client__poll_ms(deadline_ns);
-        int n = poll(&p, 1, ms);
+        int n = poll(p, 2, ms);
         if (n < 0 && errno != EINTR)
             return errno;
+        if (n > 0 && p[1].revents)
+            return ECANCELED;
         if (n > 0)
             break;
         if (ms == 0)
@@ -29,14 +31,14 @@ static int dial_wait(int fd, uint64_t deadline_ns) {
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 ? error : errno;
 }
 
-static int dial_one(int family, const struct sockaddr *address, socklen_t bytes, uint64_t deadline_ns,
-                    int *ret_fd) {
+static int dial_one(int family, const struct sockaddr *address, socklen_t bytes, int wake_fd,
+                    uint64_t deadline_ns, int *ret_fd) {
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
     int error = connect(fd, address, bytes) == 0 ? 0 : errno;
     if (error == EINPROGRESS || error == EINTR)
-        error = dial_wait(fd, deadline_ns);
+        error = dial_wait(fd, wake_fd, deadline_ns);
     if (error) {
         close(fd);
         return error;
@@ -55,7 +57,7 @@ static void dial_tune(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-static int dial_tcp(const wire_address *address, uint64_t deadline_ns, int *ret_fd,
+static int dial_tcp(const wire_address *address, int wake_fd, uint64_t deadline_ns, int *ret_fd,
                     photon_client_error *err) {
     char port[8], text[WIRE_ADDRESS_TEXT_BYTES];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list = NULL;
@@ -67,8 +69,8 @@ static int dial_tcp(const wire_address *address, uint64_t deadline_ns, int *ret_
                                 gai_strerror(rc));
     int error = EADDRNOTAVAIL;
     for (const struct addrinfo *a = list; a; a = a->ai_next) {
-        error = dial_one(a->ai_family, a->ai_addr, a->ai_addrlen, deadline_ns, ret_fd);
-        if (error == 0)
+        error = dial_one(a->ai_family, a->ai_addr, a->ai_addrlen, wake_fd, deadline_ns, ret_fd);
+        if (error == 0 || error == ECANCELED)
             break;
     }
     freeaddrinfo(list);
@@ -79,12 +81,12 @@ static int dial_tcp(const wire_address *address, uint64_t deadline_ns, int *ret_
     return 0;
 }
 
-static int dial_unix(const wire_address *address, uint64_t deadline_ns, int *ret_fd,
+static int dial_unix(const wire_address *address, int wake_fd, uint64_t deadline_ns, int *ret_fd,
                      photon_client_error *err) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     _Static_assert(sizeof name.sun_path == sizeof address->path, "a path that parses fits");
     memcpy(name.sun_path, address->path, sizeof name.sun_path);
-    int error = dial_one(AF_UNIX, (const struct sockaddr *)&name, sizeof name, deadline_ns, ret_fd);
+    int error = dial_one(AF_UNIX, (const struct sockaddr *)&name, sizeof name, wake_fd, deadline_ns, ret_fd);
     if (error == EAGAIN) /* a Unix socket whose queue of connections is full */
         error = ECONNREFUSED;
     if (error)
@@ -93,8 +95,9 @@ static int dial_unix(const wire_address *address, uint64_t deadline_ns, int *ret
     return 0;
 }
 
-int client__dial(const wire_address *address, uint64_t deadline_ns, int *ret_fd, photon_client_error *err) {
+int client__dial(const wire_address *address, int wake_fd, uint64_t deadline_ns, int *ret_fd,
+                 photon_client_error *err) {
     if (address->kind == WIRE_ADDRESS_UNIX)
-        return dial_unix(address, deadline_ns, ret_fd, err);
-    return dial_tcp(address, deadline_ns, ret_fd, err);
+        return dial_unix(address, wake_fd, deadline_ns, ret_fd, err);
+    return dial_tcp(address, wake_fd, deadline_ns, ret_fd, err);
 }

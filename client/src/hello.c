@@ -15,7 +15,7 @@
 static int hello_wait(photon_client *c, uint64_t deadline_ns, photon_client_error *err) {
     for (;;) {
         bool full = client__output_flush(c) > 0;
-        int got = client__receive(&c->in, c->fd);
+        int got = client__receive(&c->in, &c->link);
         if (got > 0)
             return 0;
         if (got == -2)
@@ -23,9 +23,13 @@ static int hello_wait(photon_client *c, uint64_t deadline_ns, photon_client_erro
         if (got < 0)
             return client__os_error(err, PHOTON_CLIENT_ERR_LOST, errno,
                                     "%s closed the connection before it had answered", c->address_text);
-        struct pollfd p = {.fd = c->fd, .events = (short)(POLLIN | (full ? POLLOUT : 0))};
-        int ms = client__poll_ms(deadline_ns);
-        if (poll(&p, 1, ms) == 0 && ms == 0)
+        struct pollfd p[2] = {{.fd = c->link.fd, .events = (short)(POLLIN | (full ? POLLOUT : 0))},
+                              {.fd = c->wake_fd, .events = POLLIN}};
+        int ms = client__poll_ms(deadline_ns), n = poll(p, 2, ms);
+        if (n > 0 && p[1].revents)
+            return client__os_error(err, PHOTON_CLIENT_ERR_CONNECT, ECANCELED,
+                                    "connecting to %s was given up", c->address_text);
+        if (n == 0 && ms == 0)
             return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not answer in time",
                                  c->address_text);
     }
@@ -86,12 +90,9 @@ static int hello_answer(photon_client *c, uint64_t deadline_ns, Photon__ServerMe
     return 0;
 }
 
-static void hello_note(photon_client *c, Photon__ServerMessage *message, uint64_t epoch) {
-    const Photon__Welcome *welcome = message->welcome;
-    c->welcome = message;
-    c->server = (photon_client_server){
-        .software = welcome->software, .epoch = epoch, .heartbeat_ms = welcome->heartbeat_ms};
+void client__learn_limits(photon_client *c, const Photon__Welcome *welcome) {
     const Photon__Limits *limits = welcome->limits;
+    c->server.heartbeat_ms = welcome->heartbeat_ms;
     if (!limits)
         return;
     c->server.message_bytes = limits->message_bytes;
@@ -106,44 +107,39 @@ static void hello_note(photon_client *c, Photon__ServerMessage *message, uint64_
     c->server.attributes = limits->attributes;
 }
 
-/* "HOST-PID-RANDOM": like no other, so that nobody takes over from anybody by chance. */
-static void hello_instance(char *text, size_t cap) {
-    char host[65] = "";
-    uint32_t number = 0;
-    if (gethostname(host, sizeof host - 1) != 0 || !*host)
-        snprintf(host, sizeof host, "host");
-    if (getrandom(&number, sizeof number, 0) != sizeof number)
-        number = (uint32_t)client__now_ns();
-    snprintf(text, cap, "%s-%ld-%08x", host, (long)getpid(), (unsigned)number);
-}
-
-int client__hello(photon_client *c, const photon_client_options *options, uint64_t epoch,
-                  uint64_t deadline_ns, photon_client_error *err) {
-    char instance[128];
+/* Adds the Hello to what is pending. */
+static int hello_say(photon_client *c, photon_client_error *err) {
     Photon__Hello hello = PHOTON__HELLO__INIT;
     Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
-    hello_instance(instance, sizeof instance);
-    hello.client_name = (char *)(uintptr_t)options->client_name;
-    hello.instance = options->instance ? (char *)(uintptr_t)options->instance : instance;
-    hello.software = (char *)(uintptr_t)options->software;
-    hello.epoch = epoch;
-    hello.token = (ProtobufCBinaryData){options->token_bytes, (uint8_t *)(uintptr_t)options->token};
+    size_t bytes = 0;
+    hello.client_name = c->identity.client_name;
+    hello.instance = c->identity.instance;
+    hello.software = c->identity.software;
+    hello.epoch = c->identity.epoch;
+    hello.token = (ProtobufCBinaryData){c->identity.token_bytes, c->identity.token};
     message.body_case = PHOTON__CLIENT_MESSAGE__BODY_HELLO;
     message.hello = &hello;
     if (photon__client_message__get_packed_size(&message) > WIRE_HELLO_BYTES_MAX)
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "names and token together are over %d bytes",
                              WIRE_HELLO_BYTES_MAX);
+    uint8_t *data = client__output_pack(&message, &bytes);
+    int rc = data ? client__output_add(c, data, bytes) : -1;
+    free(data);
+    return rc == 0 ? 0 : client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a message");
+}
+
+int client__hello(photon_client *c, uint64_t deadline_ns, Photon__ServerMessage **ret_welcome,
+                  photon_client_error *err) {
     int rc = hello_preamble(c, deadline_ns, err);
-    if (rc != 0)
-        return rc;
-    if (client__output_pending(c, &message) != 0)
-        return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a message");
+    if (rc == 0)
+        rc = hello_say(c, err);
     Photon__ServerMessage *answer = NULL;
-    rc = hello_answer(c, deadline_ns, &answer, err);
+    if (rc == 0)
+        rc = hello_answer(c, deadline_ns, &answer, err);
     if (rc != 0)
         return rc;
     if (answer->body_case == PHOTON__SERVER_MESSAGE__BODY_WELCOME) {
-        hello_note(c, answer, epoch);
+        *ret_welcome = answer;
         return 0;
     }
     if (answer->body_case == PHOTON__SERVER_MESSAGE__BODY_ERROR)

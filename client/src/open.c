@@ -23,17 +23,17 @@ static int open_check_dataset(const photon_client_dataset *d, size_t i, photon_c
     return 0;
 }
 
-static int open_check_limits(const photon_client *c, const photon_client_run_options *o,
-                             photon_client_error *err) {
-    size_t datasets = c->server.datasets ? c->server.datasets : WIRE_MAX_COLUMNS;
+static int open_check_limits(const photon_client *c, const photon_client_server *server,
+                             const photon_client_run_options *o, photon_client_error *err) {
+    size_t datasets = server->datasets ? server->datasets : WIRE_MAX_COLUMNS;
     datasets = datasets < WIRE_MAX_COLUMNS ? datasets : WIRE_MAX_COLUMNS;
     if (o->n_datasets > datasets)
         return client__error(err, PHOTON_CLIENT_ERR_LIMIT, "%zu datasets, but %s takes %zu in a run",
                              o->n_datasets, c->address_text, datasets);
-    if (c->server.attributes && o->n_attributes > c->server.attributes)
+    if (server->attributes && o->n_attributes > server->attributes)
         return client__error(err, PHOTON_CLIENT_ERR_LIMIT,
                              "%zu attributes, but %s takes %u at a time: set the others when the run is open",
-                             o->n_attributes, c->address_text, (unsigned)c->server.attributes);
+                             o->n_attributes, c->address_text, (unsigned)server->attributes);
     return 0;
 }
 
@@ -43,11 +43,13 @@ static int open_check(const photon_client *c, const photon_client_run_options *o
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "the run's name %s", fault);
     if ((o->profile && *o->profile) == (o->n_datasets > 0))
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "a run has either a profile or datasets");
-    int rc = open_check_limits(c, o, err);
+    photon_client_server server;
+    photon_client_server_info(c, &server);
+    int rc = open_check_limits(c, &server, o, err);
     for (size_t i = 0; rc == 0 && i < o->n_datasets; i++)
         rc = open_check_dataset(&o->datasets[i], i, err);
     for (size_t i = 0; rc == 0 && i < o->n_attributes; i++)
-        rc = client__attribute_check(c, &o->attributes[i], err);
+        rc = client__attribute_check(c, server.attribute_bytes, &o->attributes[i], err);
     return rc;
 }
 
@@ -109,8 +111,8 @@ static void open_fill(Photon__Open *open, photon_client_run *run, const photon_c
     open->volume = open_text(o->volume);
 }
 
-static int open_send(photon_client_run *run, const photon_client_run_options *o, uint64_t deadline_ns,
-                     photon_client_error *err) {
+/* Packs the Open, which is sent on each connection. */
+static int open_pack(photon_client_run *run, const photon_client_run_options *o, photon_client_error *err) {
     Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
     Photon__Open open;
     Photon__TimeBase time_base;
@@ -130,19 +132,16 @@ static int open_send(photon_client_run *run, const photon_client_run_options *o,
     open.stop = o->stop_photons || o->stop_seconds > 0 ? &stop : NULL;
     message.body_case = PHOTON__CLIENT_MESSAGE__BODY_OPEN;
     message.open = &open;
-    int rc;
-    if (open_fill_datasets(&open, o, &lists) != 0 ||
-        client__attributes_make(&attributes, o->attributes, o->n_attributes) != 0) {
-        rc = client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
-    } else {
+    if (open_fill_datasets(&open, o, &lists) == 0 &&
+        client__attributes_make(&attributes, o->attributes, o->n_attributes) == 0) {
         open.attributes = attributes.list;
         open.n_attributes = o->n_attributes;
-        rc = client__output_message(run->client, &message, deadline_ns, err);
+        run->open_bytes = client__output_pack(&message, &run->n_open_bytes);
     }
     client__attributes_free(&attributes);
     free(lists.datasets);
     free(lists.dataset_list);
-    return rc;
+    return run->open_bytes ? 0 : client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
 }
 
 /* ---- answer to run */
@@ -185,14 +184,19 @@ static uint64_t open_least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static int open_limits(photon_client_run *run, const photon_client_run_options *o, uint64_t batch_bytes,
-                       photon_client_error *err) {
+/* Column bytes of a batch: what Opened says, within a message of the server's. */
+static uint64_t open_batch_bytes(uint64_t message_bytes, uint64_t batch_bytes) {
+    if (message_bytes > 2 * WIRE_BATCH_HEAD_BYTES)
+        message_bytes -= WIRE_BATCH_HEAD_BYTES;
+    else
+        message_bytes /= 2;
+    return open_least(batch_bytes, message_bytes);
+}
+
+static int open_limits(photon_client_run *run, const photon_client_run_options *o,
+                       const photon_client_server *server, uint64_t batch_bytes, photon_client_error *err) {
     client_split *s = &run->split;
-    const photon_client_server *server = &run->client->server;
-    uint64_t message = server->message_bytes;
-    if (message)
-        message = message > 2 * WIRE_BATCH_HEAD_BYTES ? message - WIRE_BATCH_HEAD_BYTES : message / 2;
-    s->batch_bytes = open_least(batch_bytes, message);
+    s->batch_bytes = open_batch_bytes(server->message_bytes, batch_bytes);
     s->batch_items = open_least(o->batch_items, server->batch_items);
     for (size_t i = 0; i < run->n_datasets; i++) {
         uint64_t *row = &s->row_bytes[run->datasets[i].group_index];
@@ -205,6 +209,25 @@ static int open_limits(photon_client_run *run, const photon_client_run_options *
     return 0;
 }
 
+/* The ring holds the window and one batch more: one may always go. */
+static int open_keep(photon_client_run *run, uint64_t in_flight_bytes, photon_client_error *err) {
+    uint64_t most = run->client->keep_bytes, window = run->window_bytes ? run->window_bytes : in_flight_bytes;
+    run->split.batch_bytes = open_least(run->split.batch_bytes, most);
+    window = window && window < most ? window : most;
+    uint64_t batch = run->split.batch_bytes < window ? run->split.batch_bytes : window;
+    client_keep keep;
+    if (client__keep_init(&keep, (size_t)(window + batch + 2 * WIRE_BATCH_HEAD_BYTES)) == 0) {
+        pthread_mutex_lock(&run->client->lock);
+        client__keep_start(&keep, run->keep.next);
+        run->keep = keep;
+        pthread_mutex_unlock(&run->client->lock);
+        return 0;
+    }
+    client__keep_free(&keep);
+    return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to keep %llu bytes of a run",
+                         (unsigned long long)window);
+}
+
 static int open_allocate(photon_client_run *run) {
     size_t groups = run->n_groups + 1;
     run->split.n_groups = run->n_groups;
@@ -212,15 +235,13 @@ static int open_allocate(photon_client_run *run) {
     run->items_sent = calloc(groups, sizeof(uint64_t));
     run->done = calloc(groups, sizeof(uint64_t));
     run->take = calloc(groups, sizeof(uint64_t));
-    run->bytes_up_to = calloc(CLIENT_IN_FLIGHT_MAX, sizeof(uint64_t));
     run->room = malloc(sizeof *run->room);
-    bool whole =
-        run->split.row_bytes && run->items_sent && run->done && run->take && run->bytes_up_to && run->room;
-    return whole ? 0 : -1;
+    return run->split.row_bytes && run->items_sent && run->done && run->take && run->room ? 0 : -1;
 }
 
 static int open_learn(photon_client_run *run, const photon_client_run_options *o,
-                      const Photon__Opened *opened, photon_client_error *err) {
+                      const photon_client_server *server, const Photon__Opened *opened,
+                      photon_client_error *err) {
     uint32_t roles[WIRE_MAX_COLUMNS];
     if (opened->n_datasets == 0 || opened->n_datasets > WIRE_MAX_COLUMNS ||
         opened->n_groups > WIRE_MAX_GROUPS || (o->n_datasets && opened->n_datasets != o->n_datasets) ||
@@ -247,7 +268,8 @@ static int open_learn(photon_client_run *run, const photon_client_run_options *o
     open_find_index(run, roles);
     for (size_t i = 0; i < run->n_datasets; i++)
         run->items_sent[run->datasets[i].group_index] = run->datasets[i].items;
-    return open_limits(run, o, opened->batch_bytes, err);
+    rc = open_limits(run, o, server, opened->batch_bytes, err);
+    return rc == 0 ? open_keep(run, server->in_flight_bytes, err) : rc;
 }
 
 /* ---- the two together */
@@ -276,11 +298,23 @@ static photon_client_run *open_make(photon_client *c, const photon_client_run_op
         free(run);
         return NULL;
     }
-    pthread_mutex_lock(&c->lock);
+    return run;
+}
+
+/* Asks the server to open it, now or as soon as the connection stands again. Under lock. */
+static void open_link(photon_client_run *run) {
+    photon_client *c = run->client;
     run->next = c->runs;
     c->runs = run;
-    pthread_mutex_unlock(&c->lock);
-    return run;
+    if (c->down || c->failed || !run->open_bytes)
+        return;
+    if (client__output_add(c, run->open_bytes, run->n_open_bytes) == 0) {
+        client__pump(c);
+        return;
+    }
+    photon_client_error err;
+    client__error(&err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
+    client__run_fail(run, &err);
 }
 
 int photon_client_open(photon_client *client, const photon_client_run_options *options,
@@ -292,14 +326,16 @@ int photon_client_open(photon_client *client, const photon_client_run_options *o
     if (!run)
         return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a run");
     uint64_t deadline = client__deadline(options->open_timeout_ms);
+    rc = open_pack(run, options, err);
     pthread_mutex_lock(&client->lock);
-    rc = open_send(run, options, deadline, err);
+    open_link(run);
     if (rc == 0)
         rc = open_wait(run, deadline, err);
     const Photon__ServerMessage *opened = run->opened;
+    photon_client_server server = client->server;
     pthread_mutex_unlock(&client->lock);
     if (rc == 0 && opened)
-        rc = open_learn(run, options, opened->opened, err);
+        rc = open_learn(run, options, &server, opened->opened, err);
     if (rc != 0) {
         photon_client_run_free(run);
         return rc;

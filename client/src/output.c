@@ -1,17 +1,12 @@
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #include "internal.h"
 
 /* A server that sends pings without reading our answers gets no more than this. */
 enum { OUTPUT_PENDING_MAX = 64 * 1024 };
-
-/* After a write has failed, how long the reader thread has to find out why. */
-enum { OUTPUT_AFTERMATH_MS = 2000 };
 
 static size_t output_left(const client_bytes *b) {
     return b->end - b->begin;
@@ -43,20 +38,11 @@ static int output_reserve(client_bytes *b, size_t bytes) {
     return 0;
 }
 
-static ssize_t output_send(int fd, struct iovec *pieces, size_t n) {
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = n};
-    ssize_t sent;
-    do
-        sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent;
-}
-
 int client__output_flush(photon_client *c) {
     client_bytes *b = &c->pending;
     while (output_left(b)) {
         struct iovec piece = {b->data + b->begin, output_left(b)};
-        ssize_t n = output_send(c->fd, &piece, 1);
+        ssize_t n = client__link_send(&c->link, &piece, 1);
         if (n < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -1;
         output_sent(b, (size_t)n);
@@ -65,146 +51,170 @@ int client__output_flush(photon_client *c) {
     return 0;
 }
 
-/* The socket is broken. The reader thread finds the end of the stream, and often the server's reason before it: the
- * last word is its. Under lock. */
-static int output_broken(photon_client *c, int os_errno, photon_client_error *err) {
-    uint64_t deadline = client__deadline(OUTPUT_AFTERMATH_MS);
-    while (!c->failed && client__wait(c, deadline) == 0) {
-    }
-    photon_client_error reason;
-    client__os_error(&reason, PHOTON_CLIENT_ERR_LOST, os_errno, "the connection to %s is broken",
-                     c->address_text);
-    client__fail(c, &reason);
-    return client__copy_error(err, &c->failure);
+bool client__output_waits(const photon_client *c) {
+    return output_left(&c->pending) > 0;
 }
 
-/* Waits until the socket takes bytes. Not under lock. Returns 0; -1 when the deadline has passed. */
-static int output_wait(const photon_client *c, uint64_t deadline_ns) {
-    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-    for (;;) {
-        int ms = client__poll_ms(deadline_ns);
-        int n = poll(&p, 1, ms);
-        if (n > 0 || (n < 0 && errno != EINTR))
-            return 0;
-        if (n == 0 && ms == 0)
-            return -1;
-    }
-}
-
-static void output_wake_reader(const photon_client *c) {
+void client__wake(const photon_client *c) {
     eventfd_write(c->wake_fd, 1);
 }
 
-int client__output_begin(photon_client *c, uint64_t deadline_ns, photon_client_error *err) {
-    while (c->writing && !c->failed)
-        if (client__wait(c, deadline_ns) != 0)
-            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not take the bytes in time",
-                                 c->address_text);
-    if (c->failed)
-        return client__copy_error(err, &c->failure);
-    c->writing = true;
-    for (;;) {
-        int rc = client__output_flush(c);
-        if (rc == 0 && !c->failed)
-            return 0;
-        if (rc < 0 || c->failed) {
-            rc = output_broken(c, errno, err);
-            client__output_end(c);
-            return rc;
-        }
-        pthread_mutex_unlock(&c->lock);
-        int late = output_wait(c, deadline_ns);
-        pthread_mutex_lock(&c->lock);
-        if (late) {
-            client__output_end(c);
-            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not take the bytes in time",
-                                 c->address_text);
-        }
-    }
+/* ---- messages that are kept */
+
+/* Whether a message of so many column bytes may go now. One always may, or a small credit would stop all. */
+static bool output_has_credit(const photon_client_run *run, uint64_t column_bytes) {
+    const photon_client *c = run->client;
+    uint64_t in_flight = client__run_in_flight(run), limit = c->server.in_flight_bytes;
+    if (in_flight == 0 || column_bytes == 0)
+        return true;
+    if (in_flight + column_bytes > run->credit_bytes)
+        return false;
+    for (const photon_client_run *other = c->runs; other; other = other->next)
+        in_flight += other == run ? 0 : client__run_in_flight(other);
+    return limit == 0 || in_flight + column_bytes <= limit;
 }
 
-/* Keeps the rest of a begun message, to go before anything else. Under lock. */
-static int output_keep(photon_client *c, const struct iovec *pieces, size_t n) {
-    size_t rest = 0;
-    for (size_t i = 0; i < n; i++)
-        rest += pieces[i].iov_len;
-    client_bytes *b = &c->pending;
-    if (output_reserve(b, rest) != 0)
-        return -1;
-    memmove(b->data + b->begin + rest, b->data + b->begin, output_left(b));
-    uint8_t *to = b->data + b->begin;
-    for (size_t i = 0; i < n; i++) {
-        memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
-        to += pieces[i].iov_len;
+static const client_kept *output_ready(const photon_client_run *run) {
+    if (run->phase != CLIENT_RUN_OPEN || run->handle == 0)
+        return NULL;
+    const client_kept *m = client__keep_find(&run->keep, run->cursor);
+    uint64_t column_bytes = m ? m->bytes_up_to - client__keep_bytes_up_to(&run->keep, run->cursor - 1) : 0;
+    return m && output_has_credit(run, column_bytes) ? m : NULL;
+}
+
+/* Begins the next message of that run. */
+static void output_start(photon_client *c, photon_client_run *run, const client_kept *m) {
+    client_current *now = &c->current;
+    uint8_t handle[WIRE_PREFIX_BYTES_MAX], body[WIRE_PREFIX_BYTES_MAX];
+    size_t n_handle = wire_prefix_put(handle, run->handle);
+    uint64_t body_bytes = 1 + n_handle + m->bytes;
+    size_t n_body = wire_prefix_put(body, body_bytes);
+    size_t n = wire_prefix_put(now->head, 1 + n_body + body_bytes);
+    now->head[n++] = (uint8_t)(m->kind << 3 | 2);
+    memcpy(now->head + n, body, n_body);
+    n += n_body;
+    now->head[n++] = 1 << 3; /* field `run` of all four kinds */
+    memcpy(now->head + n, handle, n_handle);
+    now->head_bytes = n + n_handle;
+    now->run = run;
+    now->sequence = run->cursor;
+    now->done = 0;
+    run->resent += run->cursor <= run->written;
+}
+
+/* In turn, so that no run waits for another. */
+static bool output_choose(photon_client *c, photon_client_run *after) {
+    photon_client_run *run = after && after->next ? after->next : c->runs, *first = run;
+    while (run) {
+        const client_kept *m = output_ready(run);
+        if (m) {
+            output_start(c, run, m);
+            return true;
+        }
+        run = run->next ? run->next : c->runs;
+        if (run == first)
+            break;
     }
-    b->end += rest;
+    return false;
+}
+
+static size_t output_pieces(const client_current *now, const client_kept *m, struct iovec pieces[2]) {
+    size_t n = 0, done = now->done;
+    if (done < now->head_bytes)
+        pieces[n++] = (struct iovec){(void *)(uintptr_t)(now->head + done), now->head_bytes - done};
+    size_t body = done > now->head_bytes ? done - now->head_bytes : 0;
+    pieces[n++] = (struct iovec){m->data + body, m->bytes - body};
+    return n;
+}
+
+static void output_finish(photon_client *c) {
+    photon_client_run *run = c->current.run;
+    uint64_t sequence = c->current.sequence;
+    c->current.run = NULL;
+    run->written = sequence > run->written ? sequence : run->written;
+    run->reached = sequence > run->reached ? sequence : run->reached;
+    if (run->cursor == sequence) /* else it has been rewound meanwhile */
+        run->cursor = sequence + 1;
+}
+
+/* Returns 0: the message has gone; 1: the socket is full; -1: it is broken. */
+static int output_current(photon_client *c) {
+    client_current *now = &c->current;
+    const client_kept *m = client__keep_find(&now->run->keep, now->sequence);
+    while (now->done < now->head_bytes + m->bytes) {
+        struct iovec pieces[2];
+        ssize_t n = client__link_send(&c->link, pieces, output_pieces(now, m, pieces));
+        if (n < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -1;
+        now->done += (size_t)n;
+        c->said_ns = client__now_ns();
+    }
+    output_finish(c);
     return 0;
 }
 
-/* Passes over the pieces that have gone. Returns how many have gone whole. */
-static size_t output_advance(struct iovec *pieces, size_t n, size_t sent) {
-    size_t i = 0;
-    while (i < n && sent >= pieces[i].iov_len)
-        sent -= pieces[i++].iov_len;
-    if (i < n) {
-        pieces[i].iov_base = (uint8_t *)pieces[i].iov_base + sent;
-        pieces[i].iov_len -= sent;
+/* Returns 0: nothing is left that may go; 1; -1. */
+static int output_all(photon_client *c) {
+    photon_client_run *last = NULL;
+    for (;;) {
+        if (c->current.run) {
+            last = c->current.run;
+            int rc = output_current(c);
+            if (rc != 0)
+                return rc;
+        }
+        int rc = client__output_flush(c);
+        if (rc != 0)
+            return rc;
+        if (!output_choose(c, last))
+            return 0;
     }
-    return i;
 }
 
-/* The deadline has passed in the middle of a message. */
-static int output_interrupted(photon_client *c, const struct iovec *pieces, size_t n,
-                              photon_client_error *err) {
-    int rc = 0;
-    pthread_mutex_lock(&c->lock);
-    if (output_keep(c, pieces, n) != 0) {
+void client__pump(photon_client *c) {
+    if (c->down || c->failed || c->broken_ns)
+        return;
+    int rc = output_all(c), os_errno = errno;
+    bool blocked = rc > 0;
+    if (rc < 0) {
+        c->broken_ns = client__now_ns();
+        c->broken_errno = os_errno;
+    }
+    if (rc < 0 || (blocked && !c->blocked))
+        client__wake(c);
+    c->blocked = blocked;
+}
+
+void client__output_leave(photon_client *c, photon_client_run *run) {
+    client_current *now = &c->current;
+    if (now->run != run)
+        return;
+    const client_kept *m = client__keep_find(&run->keep, now->sequence);
+    size_t rest = now->head_bytes + m->bytes - now->done, at = 0;
+    client_bytes *b = &c->pending;
+    now->run = NULL;
+    if (now->done == 0)
+        return;
+    if (output_reserve(b, rest) != 0) {
         photon_client_error reason;
         client__error(&reason, PHOTON_CLIENT_ERR_NOMEM,
                       "no memory to keep the rest of a message that was begun");
         client__fail(c, &reason);
-        rc = client__copy_error(err, &c->failure);
+        return;
     }
-    pthread_mutex_unlock(&c->lock);
-    return rc;
-}
-
-int client__output_write(photon_client *c, struct iovec *pieces, size_t n, uint64_t deadline_ns,
-                         photon_client_error *err) {
-    bool begun = false;
-    while (n) {
-        ssize_t sent = output_send(c->fd, pieces, n);
-        if (sent >= 0) {
-            size_t gone = output_advance(pieces, n, (size_t)sent);
-            pieces += gone;
-            n -= gone;
-            begun = true;
-        } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
-            int os_errno = errno;
-            pthread_mutex_lock(&c->lock);
-            int rc = output_broken(c, os_errno, err);
-            pthread_mutex_unlock(&c->lock);
-            return rc;
-        } else if (output_wait(c, deadline_ns) != 0) {
-            if (begun)
-                return output_interrupted(c, pieces, n, err);
-            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not take the bytes in time",
-                                 c->address_text);
-        }
+    memmove(b->data + b->begin + rest, b->data + b->begin, output_left(b));
+    struct iovec pieces[2];
+    size_t n = output_pieces(now, m, pieces);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(b->data + b->begin + at, pieces[i].iov_base, pieces[i].iov_len);
+        at += pieces[i].iov_len;
     }
-    return 0;
+    b->end += rest;
 }
 
-void client__output_end(photon_client *c) {
-    c->writing = false;
-    c->said_ns = client__now_ns();
-    if (output_left(&c->pending) && client__output_flush(c) != 0)
-        output_wake_reader(c);
-    pthread_cond_broadcast(&c->changed);
-}
+/* ---- small messages */
 
-/* A message with its length before it, in memory of its own; NULL: no memory. */
-static uint8_t *output_pack(const Photon__ClientMessage *message, size_t *bytes) {
+uint8_t *client__output_pack(const Photon__ClientMessage *message, size_t *bytes) {
     size_t n = photon__client_message__get_packed_size(message);
     uint8_t *data = malloc(WIRE_PREFIX_BYTES_MAX + n);
     if (!data)
@@ -215,27 +225,9 @@ static uint8_t *output_pack(const Photon__ClientMessage *message, size_t *bytes)
     return data;
 }
 
-int client__output_message(photon_client *c, const Photon__ClientMessage *message, uint64_t deadline_ns,
-                           photon_client_error *err) {
-    size_t bytes = 0;
-    uint8_t *data = output_pack(message, &bytes);
-    if (!data)
-        return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a message");
-    int rc = client__output_begin(c, deadline_ns, err);
-    if (rc == 0) {
-        pthread_mutex_unlock(&c->lock);
-        struct iovec piece = {data, bytes};
-        rc = client__output_write(c, &piece, 1, deadline_ns, err);
-        pthread_mutex_lock(&c->lock);
-        client__output_end(c);
-    }
-    free(data);
-    return rc;
-}
-
 int client__output_add(photon_client *c, const void *data, size_t bytes) {
     client_bytes *b = &c->pending;
-    if (output_left(b) > OUTPUT_PENDING_MAX || output_reserve(b, bytes) != 0)
+    if (output_reserve(b, bytes) != 0)
         return -1;
     memcpy(b->data + b->end, data, bytes);
     b->end += bytes;
@@ -244,16 +236,13 @@ int client__output_add(photon_client *c, const void *data, size_t bytes) {
 
 int client__output_pending(photon_client *c, const Photon__ClientMessage *message) {
     size_t bytes = 0;
-    uint8_t *data = output_pack(message, &bytes);
+    if (output_left(&c->pending) > OUTPUT_PENDING_MAX)
+        return -1;
+    uint8_t *data = client__output_pack(message, &bytes);
     if (!data)
         return -1;
     int rc = client__output_add(c, data, bytes);
     free(data);
-    if (rc == 0 && !c->writing)
-        client__output_flush(c);
+    client__pump(c);
     return rc;
-}
-
-bool client__output_waits(const photon_client *c) {
-    return output_left(&c->pending) > 0;
 }

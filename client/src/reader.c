@@ -8,121 +8,8 @@
 #include "wire/message.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define READER_IDLE_NS (60000 * NS_PER_MS) /* nothing to do */
-
-static photon_client_run *reader_run(const photon_client *c, uint32_t handle) {
-    for (photon_client_run *run = c->runs; handle && run; run = run->next)
-        if (run->handle == handle)
-            return run;
-    return NULL;
-}
-
-/* The newest run of that id: an earlier one may have been given up. */
-static photon_client_run *reader_run_by_id(const photon_client *c, const ProtobufCBinaryData *id) {
-    for (photon_client_run *run = c->runs; run; run = run->next)
-        if (id->len == sizeof run->run_id && memcmp(id->data, run->run_id, id->len) == 0)
-            return run;
-    return NULL;
-}
-
-static void reader_pause(photon_client *c, uint32_t handle, bool paused, uint32_t reason, const char *text) {
-    if (handle == 0)
-        c->paused = paused;
-    for (photon_client_run *run = c->runs; run; run = run->next) {
-        if (handle != 0 && run->handle != handle)
-            continue;
-        run->paused = paused;
-        run->pause_reason = reason;
-        snprintf(run->pause_text, sizeof run->pause_text, "%s", text);
-    }
-}
-
-static void reader_pong(photon_client *c, uint64_t id) {
-    Photon__Pong pong = PHOTON__PONG__INIT;
-    Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
-    pong.id = id;
-    pong.monotonic_ns = client__now_ns();
-    pong.utc_ns = client__utc_ns();
-    message.body_case = PHOTON__CLIENT_MESSAGE__BODY_PONG;
-    message.pong = &pong;
-    client__output_pending(c, &message);
-}
-
-static void reader_error(photon_client *c, const Photon__Error *error) {
-    photon_client_error err;
-    client__refused(&err, error);
-    if (error->scope == PHOTON__ERROR_SCOPE__SCOPE_CONNECTION) {
-        client__fail(c, &err);
-        return;
-    }
-    photon_client_run *run = reader_run(c, error->run);
-    if (!run)
-        run = reader_run_by_id(c, &error->run_id);
-    if (run && error->scope == PHOTON__ERROR_SCOPE__SCOPE_BATCH)
-        client__run_refused(run, &err);
-    else if (run)
-        client__run_fail(run, &err);
-}
-
-static void reader_resend(photon_client *c, const Photon__Resend *resend) {
-    photon_client_run *run = reader_run(c, resend->run);
-    photon_client_error err;
-    client__error(&err, PHOTON_CLIENT_ERR_PROTOCOL,
-                  "%s asks for messages from %llu on again, which are not kept", c->address_text,
-                  (unsigned long long)resend->from_sequence);
-    if (run)
-        client__run_fail(run, &err);
-}
-
-/* Gives the message to whom it is for. Returns whether that one keeps it. */
-static bool reader_keep(photon_client *c, Photon__ServerMessage *m) {
-    photon_client_run *run = NULL;
-    if (m->body_case == PHOTON__SERVER_MESSAGE__BODY_OPENED) {
-        run = reader_run_by_id(c, &m->opened->run_id);
-        if (run && run->phase == CLIENT_RUN_OPENING) {
-            client__run_opened(run, m);
-            return true;
-        }
-    } else if (m->body_case == PHOTON__SERVER_MESSAGE__BODY_CLOSED) {
-        run = reader_run(c, m->closed->run);
-        if (!run)
-            run = reader_run_by_id(c, &m->closed->run_id);
-        if (run && !run->closed) {
-            client__run_closed(run, m);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A message that this library does not know is left unread: later servers may have more to tell. */
-static void reader_handle(photon_client *c, const Photon__ServerMessage *m) {
-    photon_client_run *run;
-    switch (m->body_case) {
-    case PHOTON__SERVER_MESSAGE__BODY_ACK:
-        run = reader_run(c, m->ack->run);
-        if (run)
-            client__run_acknowledged(run, m->ack);
-        break;
-    case PHOTON__SERVER_MESSAGE__BODY_PAUSED:
-        reader_pause(c, m->paused->run, true, (uint32_t)m->paused->reason, m->paused->text);
-        break;
-    case PHOTON__SERVER_MESSAGE__BODY_RESUMED:
-        reader_pause(c, m->resumed->run, false, 0, "");
-        break;
-    case PHOTON__SERVER_MESSAGE__BODY_RESEND:
-        reader_resend(c, m->resend);
-        break;
-    case PHOTON__SERVER_MESSAGE__BODY_PING:
-        reader_pong(c, m->ping->id);
-        break;
-    case PHOTON__SERVER_MESSAGE__BODY_ERROR:
-        reader_error(c, m->error);
-        break;
-    default:
-        break;
-    }
-}
+#define READER_IDLE_NS (60000 * NS_PER_MS)     /* nothing to do */
+#define READER_AFTERMATH_NS (2000 * NS_PER_MS) /* after a write has failed, to find out why */
 
 static void reader_broken(photon_client *c, int code, const char *what) {
     photon_client_error err;
@@ -135,7 +22,7 @@ static void reader_messages(photon_client *c) {
     const uint8_t *bytes;
     size_t n;
     wire_status status;
-    while (!c->failed && (status = client__take(&c->in, &bytes, &n)) != WIRE_MORE) {
+    while (!c->failed && !c->down && (status = client__take(&c->in, &bytes, &n)) != WIRE_MORE) {
         wire_fault fault = {.text = ""};
         ProtobufCMessage *message = NULL;
         if (status == WIRE_OK)
@@ -145,31 +32,33 @@ static void reader_messages(photon_client *c) {
             reader_broken(c, PHOTON_CLIENT_ERR_PROTOCOL, "it sent bytes that are no message of the protocol");
             return;
         }
-        Photon__ServerMessage *m = (Photon__ServerMessage *)message;
-        if (reader_keep(c, m))
-            continue;
-        reader_handle(c, m);
-        photon__server_message__free_unpacked(m, NULL);
+        client__answer(c, (Photon__ServerMessage *)message);
     }
 }
 
+/* The end of the stream, or why nothing could be written any more. Under lock. */
+static void reader_ended(photon_client *c, int os_errno) {
+    const char *what = "the server has closed the connection";
+    if (os_errno == 0 && c->broken_ns)
+        os_errno = c->broken_errno;
+    reader_broken(c, PHOTON_CLIENT_ERR_LOST, os_errno ? strerror(os_errno) : what);
+}
+
+/* Under lock. */
 static void reader_receive(photon_client *c) {
-    int got = client__receive(&c->in, c->fd);
-    int os_errno = errno;
+    int got = client__receive(&c->in, &c->link), os_errno = errno;
     if (got == 0)
         return;
-    pthread_mutex_lock(&c->lock);
     if (got > 0) {
         c->heard_ns = client__now_ns();
         reader_messages(c);
     } else if (got == -2) {
         reader_broken(c, PHOTON_CLIENT_ERR_NOMEM, "no memory for its answers");
     } else {
-        reader_broken(c, PHOTON_CLIENT_ERR_LOST,
-                      os_errno ? strerror(os_errno) : "the server has closed the connection");
+        reader_ended(c, os_errno);
     }
+    client__pump(c);
     pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
 }
 
 static void reader_ping(photon_client *c) {
@@ -195,7 +84,7 @@ static uint64_t reader_beat(photon_client *c, uint64_t now) {
     uint64_t beat_ns = c->server.heartbeat_ms * NS_PER_MS;
     if (beat_ns == 0)
         return now + READER_IDLE_NS;
-    bool busy = c->writing || client__output_waits(c);
+    bool busy = c->blocked || client__output_waits(c);
     if (!busy && now - c->said_ns >= beat_ns) {
         reader_ping(c);
         c->said_ns = now;
@@ -210,7 +99,7 @@ static uint64_t reader_listen(photon_client *c, uint64_t now) {
         return now + READER_IDLE_NS;
     bool asked = c->asked_ns > c->heard_ns;
     if (!asked && now - c->heard_ns >= half_ns) {
-        if (!c->writing && !client__output_waits(c))
+        if (!c->blocked && !client__output_waits(c))
             reader_ping(c);
         c->asked_ns = now;
         asked = true;
@@ -221,38 +110,81 @@ static uint64_t reader_listen(photon_client *c, uint64_t now) {
     return due > now ? due : now + half_ns;
 }
 
-/* Under lock. Returns how long to poll, -1 when the thread shall end. */
-static int reader_prepare(photon_client *c, short *events) {
+/* Under lock: a broken socket has an end that can be read, after the server's last words. When it does not come, that
+ * was all. */
+static uint64_t reader_mourn(photon_client *c, uint64_t now) {
+    if (c->broken_ns == 0)
+        return now + READER_IDLE_NS;
+    if (now - c->broken_ns >= READER_AFTERMATH_NS)
+        reader_ended(c, 0);
+    return c->broken_ns + READER_AFTERMATH_NS;
+}
+
+/* Under lock: runs that the server had no room for when the connection was made anew. Returns when to look again. */
+static uint64_t reader_reopen(photon_client *c, uint64_t now) {
+    uint64_t next = now + READER_IDLE_NS;
+    for (photon_client_run *run = c->runs; run; run = run->next) {
+        if (run->reopen_ns && run->reopen_ns <= now) {
+            run->reopen_ns = 0;
+            if (client__output_add(c, run->open_bytes, run->n_open_bytes) != 0)
+                reader_broken(c, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run again");
+        }
+        next = run->reopen_ns && run->reopen_ns < next ? run->reopen_ns : next;
+    }
+    client__pump(c);
+    return next;
+}
+
+/* Under lock. Returns how long to poll, -1 when there is no connection to poll. */
+static int reader_prepare(photon_client *c, struct pollfd p[2]) {
     uint64_t now = client__now_ns();
-    uint64_t beat = reader_beat(c, now), listen = reader_listen(c, now);
-    uint64_t next = beat < listen ? beat : listen;
-    if (c->stopping || c->failed)
+    if (c->stopping || c->failed || c->down)
         return -1;
-    *events = (short)(POLLIN | (client__output_waits(c) && !c->writing ? POLLOUT : 0));
+    uint64_t beat = reader_beat(c, now), listen = reader_listen(c, now), mourn = reader_mourn(c, now);
+    uint64_t next = beat < listen ? beat : listen;
+    next = mourn < next ? mourn : next;
+    uint64_t reopen = reader_reopen(c, now);
+    next = reopen < next ? reopen : next;
+    if (c->failed || c->down)
+        return -1;
+    p[0] = (struct pollfd){.fd = c->link.fd, .events = (short)(POLLIN | (c->blocked ? POLLOUT : 0))};
+    p[1] = (struct pollfd){.fd = c->wake_fd, .events = POLLIN};
     return next > now ? (int)((next - now) / NS_PER_MS) + 1 : 0;
+}
+
+/* Waits for the socket and deals with what it has. */
+static void reader_turn(photon_client *c, struct pollfd p[2], int ms) {
+    if (poll(p, 2, ms) <= 0)
+        return;
+    eventfd_t ignored;
+    if (p[1].revents)
+        eventfd_read(c->wake_fd, &ignored);
+    pthread_mutex_lock(&c->lock);
+    if (!c->failed && !c->down) {
+        if (p[0].revents & POLLOUT) {
+            client__pump(c);
+            pthread_cond_broadcast(&c->changed);
+        }
+        if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
+            reader_receive(c);
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 void *client__reader_main(void *client) {
     photon_client *c = client;
     for (;;) {
-        struct pollfd p[2] = {{.fd = c->fd}, {.fd = c->wake_fd, .events = POLLIN}};
+        struct pollfd p[2];
         pthread_mutex_lock(&c->lock);
-        int ms = reader_prepare(c, &p[0].events);
+        int ms = reader_prepare(c, p);
+        bool down = c->down && !c->stopping, ended = c->stopping || c->failed;
         pthread_mutex_unlock(&c->lock);
-        if (ms < 0)
+        client__tell_news(c);
+        if (ended)
             return NULL;
-        if (poll(p, 2, ms) <= 0)
-            continue;
-        eventfd_t ignored;
-        if (p[1].revents)
-            eventfd_read(c->wake_fd, &ignored);
-        if (p[0].revents & (POLLIN | POLLHUP | POLLERR))
-            reader_receive(c);
-        if (p[0].revents & POLLOUT) {
-            pthread_mutex_lock(&c->lock);
-            if (!c->writing)
-                client__output_flush(c);
-            pthread_mutex_unlock(&c->lock);
-        }
+        if (down)
+            client__reconnect(c);
+        else
+            reader_turn(c, p, ms);
     }
 }

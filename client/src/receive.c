@@ -29,13 +29,10 @@ static int receive_make_room(client_receiver *r) {
     return 0;
 }
 
-int client__receive(client_receiver *r, int fd) {
+int client__receive(client_receiver *r, client_link *link) {
     if (receive_make_room(r) != 0)
         return -2;
-    ssize_t n;
-    do
-        n = recv(fd, r->data + r->end, r->cap - r->end, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = client__link_receive(link, r->data + r->end, r->cap - r->end);
     if (n > 0) {
         r->end += (size_t)n;
         return 1;

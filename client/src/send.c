@@ -4,28 +4,34 @@
 #include "base/bytes.h"
 #include "internal.h"
 
-/* Whether a batch of so many column bytes may go now. One batch always may, or a small credit would stop all. */
-static bool send_has_credit(const photon_client_run *run, uint64_t column_bytes) {
+/* Whether the window takes so much more. One message always may, or a small window would stop all. Without a window
+ * of the server's what is not received is held, within its credit. */
+static bool send_fits(const photon_client_run *run, uint64_t column_bytes) {
     const photon_client *c = run->client;
-    uint64_t in_flight = run->bytes_sent - run->bytes_received, limit = c->server.in_flight_bytes;
-    if (run->sent - run->received >= CLIENT_IN_FLIGHT_MAX)
-        return false;
-    if (in_flight == 0)
-        return true;
-    if (in_flight + column_bytes > run->credit_bytes)
-        return false;
-    return limit == 0 || c->in_flight_bytes + column_bytes <= limit;
+    uint64_t held = client__run_held(run), most = run->window_bytes ? run->window_bytes : run->credit_bytes;
+    most = most < c->keep_bytes ? most : c->keep_bytes;
+    return held == 0 || (held <= most && column_bytes <= most - held);
 }
 
-int client__send_wait(photon_client_run *run, uint64_t column_bytes, uint64_t deadline_ns,
-                      photon_client_error *err) {
+static const char *send_obstacle(const photon_client_run *run) {
+    if (run->client->down)
+        return run->client->failure.text;
+    return run->paused ? run->pause_text : "too much of it is on its way";
+}
+
+int client__send_wait(photon_client_run *run, size_t bytes, uint64_t column_bytes, bool in_ring,
+                      uint64_t deadline_ns, photon_client_error *err) {
     for (;;) {
         int rc = client__run_check(run, err);
-        if (rc != 0 || send_has_credit(run, column_bytes))
+        if (rc != 0)
             return rc;
+        bool room =
+            in_ring ? client__keep_reserve(&run->keep, bytes) != NULL : !client__keep_is_full(&run->keep);
+        if (room && send_fits(run, column_bytes))
+            return 0;
         if (client__wait(run->client, deadline_ns) != 0)
-            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s is not ready for more%s%s",
-                                 run->client->address_text, run->paused ? ": " : "", run->pause_text);
+            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s is not ready for more: %.250s",
+                                 run->client->address_text, send_obstacle(run));
     }
 }
 
@@ -53,7 +59,6 @@ static uint64_t send_lay_out(photon_client_run *run, const photon_client_batch *
     wire_batch *to = &run->room->batch;
     size_t swapped = 0;
     uint64_t bytes = 0;
-    to->run = run->handle;
     to->n_counts = (uint32_t)run->n_groups;
     to->n_columns = (uint32_t)run->n_datasets;
     memcpy(to->counts, run->take, run->n_groups * sizeof *run->take);
@@ -78,30 +83,52 @@ static void send_note(photon_client_run *run, const photon_client_batch *from, b
     to->last_time = to->times_valid ? from->last_time : 0;
 }
 
-/* Writes the batch that has been laid out. */
+/* Where the fields of the Batch begin in the message that holds it: after length, kind and length. */
+static size_t send_skip(const uint8_t *head) {
+    size_t i = 0;
+    while (head[i++] & 0x80) {
+    }
+    i++;
+    while (head[i++] & 0x80) {
+    }
+    return i;
+}
+
+static void send_copy(uint8_t *to, const struct iovec *pieces, size_t n, size_t skip) {
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = pieces[i].iov_len - (i ? 0 : skip);
+        if (bytes)
+            memcpy(to, (const uint8_t *)pieces[i].iov_base + (i ? 0 : skip), bytes);
+        to += bytes;
+    }
+}
+
+/* Puts the batch that has been laid out into the window, and writes what goes. */
 static int send_one(photon_client_run *run, uint64_t column_bytes, uint64_t deadline_ns,
                     photon_client_error *err) {
     photon_client *c = run->client;
     client_batch_room *room = run->room;
-    size_t pieces = 0;
+    size_t n = 0;
+    room->batch.run = 0; /* the handle is another one on each connection */
     pthread_mutex_lock(&c->lock);
-    int rc = client__send_wait(run, column_bytes, deadline_ns, err);
-    if (rc == 0)
-        rc = client__output_begin(c, deadline_ns, err);
-    if (rc == 0 && (rc = client__run_check(run, err)) != 0) /* it may have ended while we waited */
-        client__output_end(c);
-    if (rc != 0) {
-        pthread_mutex_unlock(&c->lock);
-        return rc;
-    }
-    room->batch.sequence = client__run_number(run, column_bytes);
+    room->batch.sequence = run->sent + 1;
+    size_t bytes = wire_batch_frame(&room->batch, room->head, room->pieces, &n),
+           skip = send_skip(room->pieces[0].iov_base);
+    bytes -= skip;
+    int rc = client__send_wait(run, bytes, column_bytes, true, deadline_ns, err);
+    uint8_t *to = rc == 0 ? client__keep_reserve(&run->keep, bytes) : NULL;
     pthread_mutex_unlock(&c->lock);
-    wire_batch_frame(&room->batch, room->head, room->pieces, &pieces);
-    rc = client__output_write(c, room->pieces, pieces, deadline_ns, err);
-    pthread_mutex_lock(&c->lock);
     if (rc != 0)
-        client__run_number_back(run, column_bytes);
-    client__output_end(c);
+        return rc;
+    send_copy(to, room->pieces, n, skip);
+    pthread_mutex_lock(&c->lock);
+    rc = client__run_check(run, err); /* it may have ended meanwhile */
+    if (rc == 0) {
+        run->sent++;
+        run->bytes_sent += column_bytes;
+        client__keep_add(&run->keep, PHOTON__CLIENT_MESSAGE__BODY_BATCH, to, bytes, false, run->bytes_sent);
+        client__pump(c);
+    }
     pthread_mutex_unlock(&c->lock);
     return rc;
 }

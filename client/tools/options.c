@@ -46,6 +46,10 @@ static const char options_help[] =
     "  --instance NAME         names this sender through its restarts (default: one that is used once)\n"
     "  --timeout T             give up when the server takes nothing for so long (default: wait;\n"
     "                          10 s to connect, 30 s to open the run)\n"
+    "  --wait T                wait so long for a server that is not there yet\n"
+    "  --drop                  let the server drop whole batches rather than hold the stream back; it counts "
+    "them\n"
+    "  --no-reconnect          give up when the connection is lost (default: come back and send again)\n"
     "  --json                  print a summary as one JSON object at the end\n"
     "  --help, --version\n"
     "\n"
@@ -76,6 +80,9 @@ enum {
     OPTION_ATTRIBUTE,
     OPTION_INSTANCE,
     OPTION_TIMEOUT,
+    OPTION_WAIT,
+    OPTION_DROP,
+    OPTION_NO_RECONNECT,
     OPTION_JSON,
     OPTION_HELP,
     OPTION_VERSION
@@ -98,6 +105,9 @@ static const struct option options_long[] = {
     {"attribute", required_argument, NULL, OPTION_ATTRIBUTE},
     {"instance", required_argument, NULL, OPTION_INSTANCE},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"wait", required_argument, NULL, OPTION_WAIT},
+    {"drop", no_argument, NULL, OPTION_DROP},
+    {"no-reconnect", no_argument, NULL, OPTION_NO_RECONNECT},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -181,10 +191,17 @@ static int options_pair(char *text, const char **left, const char **right) {
     return 0;
 }
 
+static int options_milliseconds(const char *name, const char *value, uint32_t *ret_ms) {
+    double seconds;
+    if (send_parse_duration(value, &seconds) != 0 || seconds > 4e6)
+        return options_wrong(name, value, "not a time like 10s or 500ms");
+    *ret_ms = seconds < 0.001 ? 1 : (uint32_t)(seconds * 1000);
+    return -1;
+}
+
 /* ---- one option */
 
 static int options_number(send_options *o, int option, const char *value) {
-    double seconds;
     switch (option) {
     case OPTION_RATE:
         return send_parse_rate(value, &o->simulation.rate_hz) == 0
@@ -195,10 +212,9 @@ static int options_number(send_options *o, int option, const char *value) {
                    ? -1
                    : options_wrong("duration", value, "not a time like 10s or 500ms");
     case OPTION_TIMEOUT:
-        if (send_parse_duration(value, &seconds) != 0 || seconds > 4e6)
-            return options_wrong("timeout", value, "not a time like 10s or 500ms");
-        o->timeout_ms = seconds < 0.001 ? 1 : (uint32_t)(seconds * 1000);
-        return -1;
+        return options_milliseconds("timeout", value, &o->timeout_ms);
+    case OPTION_WAIT:
+        return options_milliseconds("wait", value, &o->wait_ms);
     case OPTION_SEED:
         return options_whole(value, &o->simulation.seed) == 0
                    ? -1
@@ -273,6 +289,12 @@ static int options_take(send_options *o, options_seen *seen, int option, char *v
     case OPTION_JSON:
         o->json = true;
         return -1;
+    case OPTION_DROP:
+        o->drop = true;
+        return -1;
+    case OPTION_NO_RECONNECT:
+        o->no_reconnect = true;
+        return -1;
     case OPTION_COLUMN:
     case OPTION_ATTRIBUTE:
         return options_list(o, option, value);
@@ -285,6 +307,7 @@ static int options_take(send_options *o, options_seen *seen, int option, char *v
     case OPTION_RATE:
     case OPTION_DURATION:
     case OPTION_TIMEOUT:
+    case OPTION_WAIT:
     case OPTION_SEED:
     case OPTION_COUNT:
         seen->rate = seen->rate || option == OPTION_RATE;

@@ -25,6 +25,9 @@ typedef struct send_options {
     uint32_t mode;
     const char *instance;
     uint32_t timeout_ms; /* without progress; 0: none */
+    uint32_t wait_ms;    /* for a server that is not there yet */
+    bool no_reconnect;
+    bool drop; /* whole batches rather than be held back */
     bool json;
     send_column_name columns[SEND_LIST_MAX];
     size_t n_columns;

@@ -46,8 +46,8 @@ static void main_print_json(const send_report *r, bool complete) {
     fputs(", \"path\": ", stdout);
     cli_write_json_string(stdout, r->path);
     printf(", \"sent\": %" PRIu64 ", \"received\": %" PRIu64 ", \"durable\": %" PRIu64
-           ", \"messages\": %" PRIu64,
-           r->sent, r->received, r->durable, r->messages);
+           ", \"messages\": %" PRIu64 ", \"resent\": %" PRIu64 ", \"dropped\": %" PRIu64,
+           r->sent, r->received, r->durable, r->messages, r->resent, r->dropped);
     printf(", \"seconds\": %.6f, \"photons_per_second\": %.1f, \"complete\": %s, \"error\": ", r->seconds,
            r->seconds > 0 ? (double)r->sent / r->seconds : 0, complete ? "true" : "false");
     if (r->fault[0])

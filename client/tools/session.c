@@ -39,6 +39,9 @@ typedef struct session {
     uint64_t moved_ns;   /* when the server took something last */
     uint64_t until_ns;   /* --speed real: what happened by then, after the start, is due */
     uint64_t handing_ns; /* how long handing over to the server has taken */
+    uint64_t connections;
+    bool away;      /* the connection is lost, and that has been told */
+    char title[48]; /* of the progress bar */
 } session;
 
 static volatile sig_atomic_t session_interrupted;
@@ -184,8 +187,12 @@ static int session_connect(session *s) {
     o.client_name = "photon-send";
     o.software = software;
     o.instance = s->options->instance;
+    o.reconnect = !s->options->no_reconnect;
+    o.wait_for_server = s->options->wait_ms != 0;
     if (s->options->timeout_ms)
-        o.connect_timeout_ms = s->options->timeout_ms;
+        o.connect_timeout_ms = o.reconnect_timeout_ms = s->options->timeout_ms;
+    if (s->options->wait_ms)
+        o.connect_timeout_ms = s->options->wait_ms;
     if (photon_client_connect(&s->client, &o, &err) == 0)
         return 0;
     session_fault(s, "", err.text);
@@ -205,6 +212,7 @@ static int session_open(session *s) {
     o.attributes = s->source->attributes;
     o.n_attributes = first;
     o.time_base = s->source->time_base;
+    o.overflow = s->options->drop ? PHOTON_CLIENT_DROP : PHOTON_CLIENT_BLOCK;
     if (s->options->timeout_ms)
         o.open_timeout_ms = s->options->timeout_ms;
     int rc = photon_client_open(s->client, &o, &s->run, &err);
@@ -222,10 +230,35 @@ static int session_open(session *s) {
 
 /* ---- sending */
 
+/* Says when the connection is lost, and when it stands again. */
+static void session_watch(session *s, const photon_client_run_status *status) {
+    photon_client_error err;
+    bool back = status->connections > s->connections && s->connections;
+    bool lost = !status->connected && !s->away && !s->options->no_reconnect;
+    s->connections = status->connections;
+    if ((back || lost) && s->bar.terminal)
+        fputc('\n', stderr);
+    if (back)
+        send_say("connected again");
+    if (lost && photon_client_check(s->client, &err) != 0)
+        send_say("%s; coming back", err.text);
+    s->away = !status->connected;
+}
+
 static void session_show(session *s, const photon_client_run_status *status) {
     static const char *const reasons[] = {"paused", "paused: server busy", "paused: disk full",
                                           "paused: disk slow"};
-    s->bar.title = status->paused ? reasons[status->pause_reason < 4 ? status->pause_reason : 0] : "sending";
+    char durable[16];
+    session_watch(s, status);
+    cli_format_count(durable, sizeof durable, (double)send_ledger_events(&s->ledger, status->durable));
+    if (!status->connected)
+        snprintf(s->title, sizeof s->title, "coming back, %sdurable", durable);
+    else if (status->paused)
+        snprintf(s->title, sizeof s->title, "%s",
+                 reasons[status->pause_reason < 4 ? status->pause_reason : 0]);
+    else
+        snprintf(s->title, sizeof s->title, "sending, %sdurable", durable);
+    s->bar.title = s->title;
     cli_progress_update(&s->bar, s->report->sent);
 }
 
@@ -370,6 +403,8 @@ static void session_settle(session *s) {
     s->report->received = send_ledger_events(&s->ledger, status.received);
     s->report->durable = send_ledger_events(&s->ledger, status.durable);
     s->report->messages = status.sent;
+    s->report->resent = status.resent;
+    s->report->dropped = status.dropped;
 }
 
 static void session_check_result(session *s, const photon_client_result *result) {
@@ -396,6 +431,9 @@ static void session_close(session *s) {
         if (session_interrupted && (limit_ms == 0 || limit_ms > SESSION_FAREWELL_MS))
             limit_ms = SESSION_FAREWELL_MS;
         rc = photon_client_close_run(s->run, SESSION_SLICE_MS, &result, &err);
+        photon_client_run_status status;
+        photon_client_status(s->run, &status);
+        session_show(s, &status);
     } while (rc == PHOTON_CLIENT_ERR_TIMEOUT &&
              (limit_ms == 0 || session_now_ns() - begun < limit_ms * 1000000));
     session_settle(s);

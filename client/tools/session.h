@@ -11,10 +11,12 @@ typedef struct send_report {
     uint64_t received; /* acknowledged: in the server's memory */
     uint64_t durable;  /* acknowledged: on the disk */
     uint64_t messages;
-    double seconds;  /* from the opened run to the closed one */
-    char run[160];   /* its actual name */
-    char path[512];  /* of the file, on the server */
-    char fault[512]; /* why not everything is durable; empty when it is */
+    uint64_t resent;  /* messages written more than once */
+    uint64_t dropped; /* messages that the server has dropped */
+    double seconds;   /* from the opened run to the closed one */
+    char run[160];    /* its actual name */
+    char path[512];   /* of the file, on the server */
+    char fault[512];  /* why not everything is durable; empty when it is */
 } send_report;
 
 /* Sends the whole source. Says on standard error what goes wrong. Returns the exit status. */

@@ -22,6 +22,7 @@ static inline int fixture_setup(void **state) {
     fake_init(&f->server);
     photon_client_options_init(&f->options);
     f->options.connect_timeout_ms = 20000;
+    f->options.reconnect = false; /* tests of coming back switch it on */
     *state = f;
     return 0;
 }

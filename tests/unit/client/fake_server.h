@@ -55,8 +55,9 @@ struct fake_server {
     uint64_t credit_bytes;      /* in each Ack */
     uint64_t acknowledge_up_to; /* later batches are kept but not acknowledged */
     uint64_t durable_behind;    /* durable = received - this */
-    unsigned answer_piece;      /* bytes written at a time; 0: all */
-    bool small_buffers;         /* of the sockets */
+    uint64_t window_bytes;
+    unsigned answer_piece; /* bytes written at a time; 0: all */
+    bool small_buffers;    /* of the sockets */
     bool tcp;
     /* Called with each message before the server deals with it. Returns true when it has dealt with it itself. */
     bool (*hook)(fake_server *s, const Photon__ClientMessage *m);
@@ -72,6 +73,7 @@ struct fake_server {
     fake_run runs[FAKE_RUNS];
     uint32_t n_runs;
     unsigned connections;
+    unsigned n_duplicates;    /* numbered messages that were there already */
     uint64_t epochs[4];       /* of the Hellos */
     atomic_uint hold_reading; /* while not 0 the server reads nothing */
     atomic_uint n_pings;      /* received */
@@ -82,6 +84,7 @@ struct fake_server {
     /* Its own. */
     int listener;
     int fd;
+    bool mute;  /* nothing is answered */
     bool ended; /* the hook or the stream has ended this connection */
     atomic_bool stopping;
     pthread_t thread;
@@ -112,6 +115,9 @@ void fake_sleep_ms(unsigned ms);
 
 /* Takes a message as the server does by itself. */
 void fake_take(fake_server *s, const Photon__ClientMessage *m);
+
+/* As a server that was started anew has the run: only up to message `sequence`, whose counts of items are given. */
+void fake_forget(fake_run *run, uint64_t sequence, const uint64_t *items);
 
 /* A column of the run's by name, NULL where there is none. */
 const fake_column *fake_find(const fake_run *run, const char *name);

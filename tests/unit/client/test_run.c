@@ -487,7 +487,8 @@ static void batch_that_meets_the_end_is_no_failure_of_the_run(void **state) {
     while (photon_client_send(run, p.columns, p.counts, &f->err) == 0)
         fake_sleep_ms(1);
     assert_int_equal(f->err.code, PHOTON_CLIENT_ERR_ENDED);
-    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), PHOTON_CLIENT_ERR_INCOMPLETE);
+    assert_int_equal(result.last_sequence, 0);
     assert_string_equal(result.text, "stopped");
     photon_client_free(f->client);
     fake_stop(&f->server);

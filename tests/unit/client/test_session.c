@@ -288,6 +288,7 @@ static bool hang_up_later(fake_server *s, const Photon__ClientMessage *m) {
 static void lost_connection_tells_how_far_it_came(void **state) {
     sending *t = *state;
     t->options.batch = 100;
+    t->options.no_reconnect = true;
     t->base.server.hook = hang_up_later;
     t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 1000;
     t->base.server.durable_behind = 3;
@@ -298,6 +299,35 @@ static void lost_connection_tells_how_far_it_came(void **state) {
     assert_true(t->report.sent >= t->report.received && t->report.sent < 3000);
     assert_true(t->report.fault[0]);
     stopped(t);
+}
+
+static bool hang_up_often(fake_server *s, const Photon__ClientMessage *m) {
+    if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_BATCH && m->batch->sequence % 400 == 0)
+        fake_hang_up(s);
+    if (m->body_case == PHOTON__CLIENT_MESSAGE__BODY_CLOSE && !*(bool *)s->test) {
+        *(bool *)s->test = true;
+        fake_take(s, m); /* and the answer is lost */
+        fake_hang_up(s);
+        return true;
+    }
+    return false;
+}
+
+static void lost_connections_are_made_again(void **state) {
+    sending *t = *state;
+    bool lost = false;
+    t->options.batch = 100;
+    t->base.server.hook = hang_up_often;
+    t->base.server.test = &lost;
+    listen_for(t);
+    send_all(t, recording(SEND_UNKNOWN), 0);
+    assert_int_equal(t->report.durable, 200000);
+    assert_string_equal(t->report.fault, "");
+    const fake_run *got = stopped(t);
+    assert_true(lost && t->base.server.connections > 6);
+    assert_int_equal(got->n_batches, t->report.messages);
+    assert_int_equal(fake_find(got, "/photons/x")->bytes, 400000);
+    assert_int_equal(fake_find(got, "/photons/ms")->bytes, 800);
 }
 
 static bool lose_a_batch(fake_server *s, const Photon__ClientMessage *m) {
@@ -378,6 +408,7 @@ int main(void) {
         TEST(names_are_told_without_control_characters),
         TEST(bad_run_name_is_wrong_usage),
         TEST(lost_connection_tells_how_far_it_came),
+        TEST(lost_connections_are_made_again),
         TEST(file_with_fewer_items_is_not_durable),
         TEST(server_that_takes_nothing_is_given_up),
         TEST(interrupted_sending_still_closes_the_run), /* last: the interruption stays */

@@ -28,6 +28,9 @@ typedef struct pd_text_list {
 
 typedef enum pd_export_codec { PD_CODEC_ZSTD = 0, PD_CODEC_GZIP } pd_export_codec;
 
+/* What a run's summaries are exported as. */
+typedef enum pd_export_format { PD_FORMAT_DAF = 0, PD_FORMAT_ZARR, PD_FORMAT_BOTH } pd_export_format;
+
 /* Which summaries a run gets and how large. Open may override some (pd_summary_options is copied for
  * each run). */
 typedef struct pd_summary_options {
@@ -81,6 +84,7 @@ typedef struct pd_config {
     /* exports */
     uint64_t export_interval_ms;
     uint64_t export_grace_ms;
+    pd_export_format export_format;
     pd_export_codec export_codec;
     int export_level; /* of the codec */
 

@@ -75,6 +75,8 @@ const pd_config_key pd_config_keys[] = {
      "time between exports of a run's summaries"},
     {"export_grace_s", PD_CONFIG_DURATION, AT(export_grace_ms), SECOND_MS, 0, DAY_MS, "10",
      "how long a replaced export is kept for those who read it"},
+    {"export_format", PD_CONFIG_FORMAT, AT(export_format), 1, 0, 0, "daf",
+     "what runs are exported as: daf (NAME.daf), zarr (NAME.daf.zarr) or both"},
     {"export_codec", PD_CONFIG_CODEC, AT(export_codec), 1, 0, 0, "zstd",
      "compression of exports: zstd or gzip"},
     {"export_level", PD_CONFIG_LEVEL, AT(export_level), 1, 1, 19, "3",

@@ -17,6 +17,7 @@
     X(SIZE, "SIZE")         /* uint64_t bytes */                                                             \
     X(MODE, "OCTAL")        /* unsigned, permission bits */                                                  \
     X(CODEC, "CODEC")       /* pd_export_codec */                                                            \
+    X(FORMAT, "FORMAT")     /* pd_export_format */                                                           \
     X(LOG_LEVEL, "LEVEL")   /* pd_log_level */                                                               \
     X(PROFILES, "")         /* pd_profiles *; only in the file */
 

@@ -117,15 +117,34 @@ static int value_set_bool(const pd_config_key *key, pd_config *config, const cha
 }
 
 static const char *const value_codecs[] = {[PD_CODEC_ZSTD] = "zstd", [PD_CODEC_GZIP] = "gzip"};
+enum { VALUE_N_CODECS = sizeof value_codecs / sizeof value_codecs[0] };
+
+static const char *const value_formats[] = {
+    [PD_FORMAT_DAF] = "daf", [PD_FORMAT_ZARR] = "zarr", [PD_FORMAT_BOTH] = "both"};
+enum { VALUE_N_FORMATS = sizeof value_formats / sizeof value_formats[0] };
+
+/* The number of the word, or n. */
+static size_t value_find_word(const char *const *words, size_t n, const char *text) {
+    size_t i = 0;
+    while (i < n && strcmp(text, words[i]) != 0)
+        i++;
+    return i;
+}
 
 static int value_set_codec(const pd_config_key *key, pd_config *config, const char *text, pd_error *err) {
-    for (size_t i = 0; i < sizeof value_codecs / sizeof value_codecs[0]; i++) {
-        if (strcmp(text, value_codecs[i]) == 0) {
-            *(pd_export_codec *)value_at(key, config) = (pd_export_codec)i;
-            return 0;
-        }
-    }
-    return pd_error_set(err, "\"%.40s\" is no codec (zstd, gzip)", text);
+    size_t i = value_find_word(value_codecs, VALUE_N_CODECS, text);
+    if (i == VALUE_N_CODECS)
+        return pd_error_set(err, "\"%.40s\" is no codec (zstd, gzip)", text);
+    *(pd_export_codec *)value_at(key, config) = (pd_export_codec)i;
+    return 0;
+}
+
+static int value_set_format(const pd_config_key *key, pd_config *config, const char *text, pd_error *err) {
+    size_t i = value_find_word(value_formats, VALUE_N_FORMATS, text);
+    if (i == VALUE_N_FORMATS)
+        return pd_error_set(err, "\"%.40s\" is no format of exports (daf, zarr, both)", text);
+    *(pd_export_format *)value_at(key, config) = (pd_export_format)i;
+    return 0;
 }
 
 static int value_set_log_level(const pd_config_key *key, pd_config *config, const char *text, pd_error *err) {
@@ -219,6 +238,8 @@ int pd_config_key_set(const pd_config_key *key, pd_config *config, const char *t
         return value_set_quantity(key, config, value_size_units, text, err);
     case PD_CONFIG_CODEC:
         return value_set_codec(key, config, text, err);
+    case PD_CONFIG_FORMAT:
+        return value_set_format(key, config, text, err);
     case PD_CONFIG_LOG_LEVEL:
         return value_set_log_level(key, config, text, err);
     case PD_CONFIG_PROFILES:
@@ -266,6 +287,8 @@ json_t *pd_config_key_json(const pd_config_key *key, const pd_config *config) {
         return value_quantity_json(key, *(const uint64_t *)at);
     case PD_CONFIG_CODEC:
         return json_string(value_codecs[*(const pd_export_codec *)at]);
+    case PD_CONFIG_FORMAT:
+        return json_string(value_formats[*(const pd_export_format *)at]);
     case PD_CONFIG_LOG_LEVEL:
         return json_string(pd_log_level_name(*(const pd_log_level *)at));
     case PD_CONFIG_PROFILES:
@@ -313,6 +336,8 @@ static size_t value_bytes(pd_config_kind kind) {
         return sizeof(uint64_t);
     case PD_CONFIG_CODEC:
         return sizeof(pd_export_codec);
+    case PD_CONFIG_FORMAT:
+        return sizeof(pd_export_format);
     case PD_CONFIG_LOG_LEVEL:
         return sizeof(pd_log_level);
     case PD_CONFIG_PROFILES:

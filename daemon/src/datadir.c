@@ -20,7 +20,7 @@
 
 /* What belongs to a run beside each other. */
 static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc", ".daf",
-                                            ".dafs.zip", ".run.json",     ".0001.photons"};
+                                            ".daf.zarr", ".dafs.zip",     ".run.json",    ".0001.photons"};
 
 static int datadir_fail(const char *what, const char *path, pd_error *err) {
     return pd_error_set(err, "%s: %s: %s", path, what, strerror(errno));

@@ -20,20 +20,31 @@
 
 enum { PLACE_PATH_BYTES = 256 };
 
-void pd_export_hidden_name(char name[PD_EXPORT_HIDDEN_BYTES], const char *run, uint64_t generation) {
-    snprintf(name, PD_EXPORT_HIDDEN_BYTES, "%.128s.%" PRIu64, run, generation);
+/* Of hidden names, behind the number; and of visible ones. */
+static const char *const place_hidden_ends[] = {[PD_FORM_DAF] = "", [PD_FORM_ZARR] = ".daf.zarr"};
+static const char *const place_visible_ends[] = {[PD_FORM_DAF] = ".daf", [PD_FORM_ZARR] = ".daf.zarr"};
+
+void pd_export_hidden_name(char name[PD_EXPORT_HIDDEN_BYTES], const char *run, uint64_t generation,
+                           pd_export_form form) {
+    snprintf(name, PD_EXPORT_HIDDEN_BYTES, "%.128s.%" PRIu64 "%s", run, generation, place_hidden_ends[form]);
 }
 
-static void place_visible_name(char name[PLACE_PATH_BYTES], const char *run) {
-    snprintf(name, PLACE_PATH_BYTES, "%.128s.daf", run);
+static void place_visible_name(char name[PLACE_PATH_BYTES], const char *run, pd_export_form form) {
+    snprintf(name, PLACE_PATH_BYTES, "%.128s%s", run, place_visible_ends[form]);
 }
 
-/* The run that a hidden name is of. Returns whether it is one of ours. */
-static bool place_run_of(char run[PLACE_PATH_BYTES], const char *hidden) {
-    const char *dot = strrchr(hidden, '.');
+/* The run and form that a hidden name is of. Returns whether it is one of ours. */
+static bool place_run_of(char run[PLACE_PATH_BYTES], pd_export_form *form, const char *hidden) {
+    const char *end = hidden + strlen(hidden), *zarr = place_hidden_ends[PD_FORM_ZARR];
+    *form = PD_FORM_DAF;
+    if ((size_t)(end - hidden) > strlen(zarr) && strcmp(end - strlen(zarr), zarr) == 0) {
+        *form = PD_FORM_ZARR;
+        end -= strlen(zarr);
+    }
+    const char *dot = memrchr(hidden, '.', (size_t)(end - hidden));
     size_t n = dot ? (size_t)(dot - hidden) : 0;
-    if (!dot || n == 0 || n >= PLACE_PATH_BYTES || dot[1] == '\0' ||
-        dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+    if (!dot || n == 0 || n >= PLACE_PATH_BYTES || dot + 1 == end ||
+        dot + 1 + strspn(dot + 1, "0123456789") != end)
         return false;
     memcpy(run, hidden, n);
     run[n] = '\0';
@@ -71,14 +82,24 @@ static bool place_leads_to(const pd_export_folder *folder, const char *visible, 
     return strcmp(to, wanted) == 0;
 }
 
+/* What libdaf was making a Zarr tree of when its process was killed. */
+static bool place_is_half_made(const char *hidden) {
+    const char *end = ".daf.zarr.new";
+    size_t n = strlen(hidden);
+    return hidden[0] == '.' && n > strlen(end) && strcmp(hidden + n - strlen(end), end) == 0;
+}
+
 /* A directory that a link of ours shows takes the link's place; others are removed. */
 static void place_clean_entry(pd_export_folder *folder, const char *hidden) {
     char run[PLACE_PATH_BYTES], visible[PLACE_PATH_BYTES];
     pd_error why = {.text = ""};
-    if (!place_run_of(run, hidden))
+    pd_export_form form;
+    bool half_made = place_is_half_made(hidden);
+    if (!half_made && !place_run_of(run, &form, hidden))
         return;
-    place_visible_name(visible, run);
-    if (!place_leads_to(folder, visible, hidden)) {
+    if (!half_made)
+        place_visible_name(visible, run, form);
+    if (half_made || !place_leads_to(folder, visible, hidden)) {
         if (pd_tree_remove(folder->exports_fd, hidden, &why) != 0)
             pd_log(PD_LOG_WARNING, "left-over export %s: %s", hidden, why.text);
         return;
@@ -171,23 +192,24 @@ static int place_taken(const char *visible, pd_error *err) {
     return pd_error_set(err, "%s is there already and is not of this run: it is left alone", visible);
 }
 
-/* Whether NAME.daf is what was placed last. 1 yes, 0 it is gone or never was, -1 with err: it is
+/* Whether what is visible is what was placed last. 1 yes, 0 it is gone or never was, -1 with err: it is
  * something else. */
-static int place_is_ours(const pd_export_folder *folder, const pd_export_target *target, const char *visible,
-                         pd_error *err) {
-    if (!target->linked && target->shown_fd < 0)
+static int place_is_ours(const pd_export_folder *folder, const pd_export_target *target, pd_export_form form,
+                         const char *visible, pd_error *err) {
+    const pd_export_shown *shown = &target->shown[form];
+    if (!shown->linked && shown->fd < 0)
         return 0;
     struct stat there, placed;
     if (fstatat(folder->data_fd, visible, &there, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0
                                : pd_error_set(err, "%s cannot be looked at: %s", visible, strerror(errno));
-    if (target->linked) {
+    if (shown->linked) {
         char hidden[PD_EXPORT_HIDDEN_BYTES];
-        pd_export_hidden_name(hidden, target->name, target->generation);
+        pd_export_hidden_name(hidden, target->name, shown->generation, form);
         return place_leads_to(folder, visible, hidden) ? 1 : place_taken(visible, err);
     }
     /* the inode's number is not used again as long as it is held */
-    if (fstat(target->shown_fd, &placed) != 0)
+    if (fstat(shown->fd, &placed) != 0)
         return pd_error_set(err, "%s cannot be looked at: %s", visible, strerror(errno));
     return there.st_dev == placed.st_dev && there.st_ino == placed.st_ino ? 1 : place_taken(visible, err);
 }
@@ -243,19 +265,21 @@ static int place_instead_of_link(pd_export_folder *folder, const char *hidden, c
     return place_first(folder, hidden, visible, err);
 }
 
-/* Puts the directory `hidden` where NAME.daf is; `ours` whether there is one of the run. */
-static int place_directory(pd_export_folder *folder, const pd_export_target *target, const char *hidden,
+/* Puts the directory `hidden` where the visible one is; `ours` whether that is of the run. */
+static int place_directory(pd_export_folder *folder, const pd_export_shown *shown, const char *hidden,
                            const char *visible, bool ours, pd_error *err) {
-    if (ours && target->linked)
+    if (ours && shown->linked)
         return place_instead_of_link(folder, hidden, visible, err);
     return ours ? place_exchange(folder, hidden, visible, err) : place_first(folder, hidden, visible, err);
 }
 
-int pd_export_place(pd_export_folder *folder, pd_export_target *target, const char *hidden, bool final,
+int pd_export_place(pd_export_folder *folder, pd_export_target *target, pd_export_form form, bool final,
                     char retired[PD_EXPORT_HIDDEN_BYTES], pd_error *err) {
-    char visible[PLACE_PATH_BYTES];
-    place_visible_name(visible, target->name);
-    int ours = place_is_ours(folder, target, visible, err);
+    pd_export_shown *shown = &target->shown[form];
+    char visible[PLACE_PATH_BYTES], hidden[PD_EXPORT_HIDDEN_BYTES];
+    place_visible_name(visible, target->name, form);
+    pd_export_hidden_name(hidden, target->name, folder->generation, form);
+    int ours = place_is_ours(folder, target, form, visible, err);
     if (ours < 0)
         return -1;
     int fd = openat(folder->exports_fd, hidden, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -263,18 +287,17 @@ int pd_export_place(pd_export_folder *folder, pd_export_target *target, const ch
         return pd_error_set(err, "%s cannot be held: %s", hidden, strerror(errno));
     bool link = !folder->exchanges && !final;
     if ((link ? place_link(folder, hidden, visible, ours, err)
-              : place_directory(folder, target, hidden, visible, ours, err)) != 0) {
+              : place_directory(folder, shown, hidden, visible, ours, err)) != 0) {
         close(fd);
         return -1;
     }
     retired[0] = '\0';
-    if (target->linked)
-        pd_export_hidden_name(retired, target->name, target->generation);
+    if (shown->linked)
+        pd_export_hidden_name(retired, target->name, shown->generation, form);
     else if (ours)
-        snprintf(retired, PD_EXPORT_HIDDEN_BYTES, "%s", hidden); /* it took the new one's hidden name */
-    pd_export_target_clear(target);
-    target->shown_fd = fd;
-    target->linked = link;
-    target->generation = folder->generation;
+        memcpy(retired, hidden, sizeof hidden); /* it took the new one's hidden name */
+    if (shown->fd >= 0)
+        close(shown->fd);
+    *shown = (pd_export_shown){.fd = fd, .linked = link, .generation = folder->generation};
     return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "exporter.h"
 
-enum { PD_EXPORT_HIDDEN_BYTES = 160 }; /* NAME.NUMBER */
+enum { PD_EXPORT_HIDDEN_BYTES = 160 }; /* NAME.NUMBER, NAME.NUMBER.daf.zarr */
 
 typedef struct pd_export_folder {
     int data_fd;         /* the data folder */
@@ -26,13 +26,14 @@ PD_MUST_USE int pd_export_folder_renew(pd_export_folder *folder, const pd_export
 void pd_export_folder_close(pd_export_folder *folder);
 
 /* The hidden name of a generation of a run. */
-void pd_export_hidden_name(char name[PD_EXPORT_HIDDEN_BYTES], const char *run, uint64_t generation);
+void pd_export_hidden_name(char name[PD_EXPORT_HIDDEN_BYTES], const char *run, uint64_t generation,
+                           pd_export_form form);
 
-/* Makes the directory `hidden` (of folder->generation) what NAME.daf shows.
+/* Makes the directory of folder->generation what NAME.daf or NAME.daf.zarr shows.
  *  retired  the hidden name of the export that was shown until now, or "" when there was none
  *  Returns  0; -1 with err: what was shown is shown still (but for a link that the last export was to
  *           replace) */
-PD_MUST_USE int pd_export_place(pd_export_folder *folder, pd_export_target *target, const char *hidden,
+PD_MUST_USE int pd_export_place(pd_export_folder *folder, pd_export_target *target, pd_export_form form,
                                 bool final, char retired[PD_EXPORT_HIDDEN_BYTES], pd_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "export_write.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int write_scalar(daf *d, const pd_property *p, uint64_t *n_skipped, daf_error *err) {
@@ -55,5 +56,21 @@ int pd_export_write(int dirfd, const char *name, const pd_snapshot *snapshot,
     if (daf_close(d, &why) != 0)
         return pd_error_set(err, "%s", why.text);
     *n_skipped = skipped;
+    return 0;
+}
+
+int pd_export_write_zarr(int dirfd, const char *name, const char *from, const pd_exporter_options *options,
+                         bool sync, pd_error *err) {
+    char source[256], to[256]; /* of a folder that is known by its descriptor alone */
+    daf_zarr_options how;
+    daf_error why = {0};
+    daf_zarr_options_init(&how);
+    how.sync = sync;
+    how.file_mode = options->file_mode;
+    how.directory_mode = options->dir_mode;
+    snprintf(source, sizeof source, "/proc/self/fd/%d/%.200s", dirfd, from);
+    snprintf(to, sizeof to, "/proc/self/fd/%d/%.200s", dirfd, name);
+    if (daf_zarr_export(NULL, source, to, &how, &why) != 0)
+        return pd_error_set(err, "%s", why.text);
     return 0;
 }

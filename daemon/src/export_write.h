@@ -12,4 +12,9 @@ PD_MUST_USE int pd_export_write(int dirfd, const char *name, const pd_snapshot *
                                 const pd_exporter_options *options, bool sync, uint64_t *n_skipped,
                                 pd_error *err);
 
+/* Makes the Zarr tree `name` in the directory `dirfd` of the repository `from` there; its payloads are hard links.
+ *  Returns    0; -1 with err, and then there is no such tree */
+PD_MUST_USE int pd_export_write_zarr(int dirfd, const char *name, const char *from,
+                                     const pd_exporter_options *options, bool sync, pd_error *err);
+
 #endif

@@ -49,6 +49,7 @@ void pd_exporter_options_from_config(pd_exporter_options *options, const pd_conf
                                      .dir_mode = config->dir_mode,
                                      .gid = -1,
                                      .grace_ms = config->export_grace_ms,
+                                     .format = config->export_format,
                                      .codec = config->export_codec,
                                      .level = config->export_level};
 }
@@ -56,13 +57,16 @@ void pd_exporter_options_from_config(pd_exporter_options *options, const pd_conf
 void pd_export_target_init(pd_export_target *target, const char *name) {
     memset(target, 0, sizeof *target);
     strncpy(target->name, name, sizeof target->name - 1);
-    target->shown_fd = -1;
+    for (unsigned i = 0; i < PD_N_FORMS; i++)
+        target->shown[i].fd = -1;
 }
 
 void pd_export_target_clear(pd_export_target *target) {
-    if (target->shown_fd >= 0)
-        close(target->shown_fd);
-    target->shown_fd = -1;
+    for (unsigned i = 0; i < PD_N_FORMS; i++) {
+        if (target->shown[i].fd >= 0)
+            close(target->shown[i].fd);
+        target->shown[i].fd = -1;
+    }
 }
 
 static uint64_t exporter_now_ns(void) {
@@ -110,11 +114,36 @@ static bool exporter_remove_oldest(pd_exporter *x, bool all) {
 
 /* ---- a job ---- */
 
-static int exporter_build(pd_exporter *x, pd_export_job *job, const char *hidden) {
-    if (pd_export_write(x->folder.exports_fd, hidden, job->snapshot, &x->options, job->final, &job->n_skipped,
-                        &job->error) != 0)
+static bool exporter_shows(const pd_exporter *x, pd_export_form form) {
+    pd_export_format other = form == PD_FORM_DAF ? PD_FORMAT_ZARR : PD_FORMAT_DAF;
+    return x->options.format != other;
+}
+
+/* The Zarr tree is made of the directory, whose files it links: their lengths count once. */
+static int exporter_build(pd_exporter *x, pd_export_job *job,
+                          char hidden[PD_N_FORMS][PD_EXPORT_HIDDEN_BYTES]) {
+    const pd_exporter_options *o = &x->options;
+    int dirfd = x->folder.exports_fd;
+    uint64_t bytes;
+    if (pd_export_write(dirfd, hidden[PD_FORM_DAF], job->snapshot, o, job->final, &job->n_skipped,
+                        &job->error) != 0 ||
+        pd_tree_measure(dirfd, hidden[PD_FORM_DAF], o->gid, &job->bytes, &job->error) != 0)
         return -1;
-    return pd_tree_measure(x->folder.exports_fd, hidden, x->options.gid, &job->bytes, &job->error);
+    if (!exporter_shows(x, PD_FORM_ZARR))
+        return 0;
+    if (pd_export_write_zarr(dirfd, hidden[PD_FORM_ZARR], hidden[PD_FORM_DAF], o, job->final, &job->error) !=
+        0)
+        return -1;
+    return pd_tree_measure(dirfd, hidden[PD_FORM_ZARR], o->gid, &bytes, &job->error);
+}
+
+static int exporter_place(pd_exporter *x, pd_export_job *job, pd_export_form form) {
+    char retired[PD_EXPORT_HIDDEN_BYTES];
+    if (pd_export_place(&x->folder, job->target, form, job->final, retired, &job->error) != 0)
+        return -1;
+    if (retired[0])
+        exporter_retire(x, retired);
+    return 0;
 }
 
 static int exporter_sync_folders(pd_exporter *x, pd_error *err) {
@@ -124,19 +153,23 @@ static int exporter_sync_folders(pd_exporter *x, pd_error *err) {
 }
 
 static int exporter_export(pd_exporter *x, pd_export_job *job) {
-    char hidden[PD_EXPORT_HIDDEN_BYTES], retired[PD_EXPORT_HIDDEN_BYTES];
+    char hidden[PD_N_FORMS][PD_EXPORT_HIDDEN_BYTES];
+    bool placed[PD_N_FORMS] = {false, false};
     if (pd_export_folder_renew(&x->folder, &x->options, &job->error) != 0)
         return -1;
     x->folder.generation++;
-    pd_export_hidden_name(hidden, job->target->name, x->folder.generation);
-    if (exporter_build(x, job, hidden) != 0 ||
-        pd_export_place(&x->folder, job->target, hidden, job->final, retired, &job->error) != 0) {
-        exporter_remove(x, hidden);
-        return -1;
+    for (unsigned i = 0; i < PD_N_FORMS; i++)
+        pd_export_hidden_name(hidden[i], job->target->name, x->folder.generation, (pd_export_form)i);
+    int rc = exporter_build(x, job, hidden);
+    for (unsigned i = 0; i < PD_N_FORMS && rc == 0; i++) {
+        placed[i] = exporter_shows(x, (pd_export_form)i);
+        if (placed[i] && (rc = exporter_place(x, job, (pd_export_form)i)) != 0)
+            placed[i] = false;
     }
-    if (retired[0])
-        exporter_retire(x, retired);
-    return job->final ? exporter_sync_folders(x, &job->error) : 0;
+    for (unsigned i = 0; i < PD_N_FORMS; i++)
+        if (!placed[i])
+            exporter_remove(x, hidden[i]);
+    return rc == 0 && job->final ? exporter_sync_folders(x, &job->error) : rc;
 }
 
 static void exporter_count(pd_exporter *x, const pd_export_job *job) {

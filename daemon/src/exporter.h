@@ -1,5 +1,8 @@
 /* The exporter: one thread that writes snapshots as FilesDaf repositories.
  *
+ * Forms: a FilesDaf directory NAME.daf, the same as a Zarr tree NAME.daf.zarr, whose payloads are hard links of
+ * the directory's, or both, each with a life of its own.
+ *
  * Life of an export: built as DATA_DIR/.photond/exports/NAME.N, then exchanged with DATA_DIR/NAME.daf in
  * one system call (the first one renamed without replacing anything), and the one that was there kept
  * for the grace time, under its hidden name, for those who hold it open. So whoever holds the directory
@@ -32,6 +35,7 @@ typedef struct pd_exporter_options {
     unsigned dir_mode;
     int64_t gid; /* group of what is made; -1: left as it is */
     uint64_t grace_ms;
+    pd_export_format format;
     pd_export_codec codec;
     int level;
     bool links; /* use symbolic links even where the file system can exchange; for tests */
@@ -40,13 +44,20 @@ typedef struct pd_exporter_options {
 /* The options that the configuration gives (group by number: looked up by the caller). */
 void pd_exporter_options_from_config(pd_exporter_options *options, const pd_config *config);
 
+typedef enum pd_export_form { PD_FORM_DAF, PD_FORM_ZARR, PD_N_FORMS } pd_export_form;
+
+/* What is shown of a run in one form. */
+typedef struct pd_export_shown {
+    int fd; /* NAME.daf (or NAME.daf.zarr) as placed last, held so that it can be known again; -1: none */
+    bool linked; /* it is a symbolic link, to the hidden directory of this generation: */
+    uint64_t generation;
+} pd_export_shown;
+
 /* Where one run's exports go; kept by the run from its first export to its last, touched only by the
  * exporter while a job is under way. */
 typedef struct pd_export_target {
     char name[129]; /* the run's */
-    int shown_fd;   /* NAME.daf as placed last, held so that it can be known again; -1: none */
-    bool linked;    /* NAME.daf is a symbolic link, to the hidden directory of this generation: */
-    uint64_t generation;
+    pd_export_shown shown[PD_N_FORMS];
     bool failing; /* the last attempt failed (and was logged) */
 } pd_export_target;
 

@@ -16,6 +16,7 @@ struct daf__http_client {
     CURL *curl;
     char *url;   /* without the last slash */
     char *shown; /* without user and password */
+    char *ca_file;
     bool secure;
     daf__http_limits limits;
 };
@@ -80,11 +81,13 @@ int daf__http_client_new(daf__http_client **ret, const char *url, const daf__htt
     while (url[n - 1] == '/')
         n--;
     c->limits = *limits;
+    c->limits.ca_file = NULL;
+    c->ca_file = limits->ca_file ? strdup(limits->ca_file) : NULL;
     c->secure = strncmp(url, "https", 5) == 0;
     c->url = daf__copy_text(url, n);
     c->shown = c->url ? without_user(c->url) : NULL;
     c->curl = curl_easy_init();
-    if (!c->url || !c->shown || !c->curl) {
+    if (!c->url || !c->shown || !c->curl || (limits->ca_file && !c->ca_file)) {
         daf__http_client_free(c);
         return daf__no_memory(err);
     }
@@ -99,6 +102,7 @@ void daf__http_client_free(daf__http_client *c) {
         curl_easy_cleanup(c->curl);
     free(c->url);
     free(c->shown);
+    free(c->ca_file);
     free(c);
 }
 
@@ -286,6 +290,8 @@ static void set_options(request *r, const char *url) {
     const char *protocols = r->client->secure ? "https" : "http,https";
     curl_easy_reset(curl); /* connections stay open */
     curl_easy_setopt(curl, CURLOPT_URL, url);
+    if (r->client->ca_file)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, r->client->ca_file);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
     curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);

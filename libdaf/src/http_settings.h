@@ -7,6 +7,8 @@
 #include <string.h>
 
 typedef struct daf__http_limits {
+    const char *
+        ca_file; /* certificates that servers are judged by; NULL: the system's. Only until the client is made */
     unsigned connect_timeout_s;
     unsigned stall_timeout_s; /* with next to nothing coming */
     unsigned max_redirects;

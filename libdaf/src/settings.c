@@ -86,9 +86,11 @@ static int init_http(daf__settings *s, const daf_options *o, daf_error *err) {
     if (rc == 0)
         rc = number_or(&timeout_s, o->http_timeout_s, "DAF_HTTP_TIMEOUT_S", DEFAULT_HTTP_TIMEOUT_S,
                        MAX_HTTP_TIMEOUT_S, err);
+    const char *ca_file = o->http_ca_file ? o->http_ca_file : getenv("DAF_HTTP_CA_FILE");
     s->http_cache_bytes = cache_kb * KB;
     s->http = (daf__http_settings){.gap_bytes = (uint32_t)(gap_kb * KB),
-                                   .limits = {.connect_timeout_s = (unsigned)timeout_s,
+                                   .limits = {.ca_file = ca_file && *ca_file ? ca_file : NULL,
+                                              .connect_timeout_s = (unsigned)timeout_s,
                                               .stall_timeout_s = (unsigned)timeout_s,
                                               .max_redirects = MAX_REDIRECTS,
                                               .max_whole_bytes = HTTP_MAX_WHOLE_BYTES}};

@@ -203,6 +203,9 @@ typedef struct daf_options {
     uint32_t http_cache_kb;
     uint32_t http_max_coalesce_gap_kb;
     uint32_t http_timeout_s;
+    /* A file of certificates, in PEM, by which https servers are judged in place of the system's: that of a laboratory's own
+     * authority, say. NULL: environment DAF_HTTP_CA_FILE, else the system's. Borrowed for the call. */
+    const char *http_ca_file;
 
     const daf_executor *executor; /* NULL: everything in the calling thread. Copied; its context must outlive
                                      the handle. */
@@ -244,7 +247,8 @@ DAF_API void daf_options_init(daf_options *options);
  * the library was built with libcurl (else DAF_ERR_UNSUPPORTED). What there is, all descriptors and scalars come from
  * metadata.json as it is at the open, so it must be there and right. Flat payloads are got by their first MB and then what
  * is asked for; of packed ones the end, the directory entries and the chunks that are used, chunks that lie close to each
- * other at once. Servers that know no ranges send whole files, of at most 1 GB. Redirects are followed, five of them.
+ * other at once. Servers that know no ranges send whole files, of at most 1 GB. Redirects are followed, five of them, from
+ * https to nothing else; a server whose certificate is not trusted is DAF_ERR_IO.
  * A payload that is replaced while it is read is an error (DAF_ERR_IO). URLs have no query; a user and password in
  * them are used, but never shown in messages. Statuses, time-outs and lies of the server are DAF_ERR_IO, DAF_ERR_LIMIT,
  * DAF_ERR_TRUNCATED and DAF_ERR_CORRUPT, with the URL and the reason.

@@ -97,6 +97,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def mode_elsewhere(self, mode, path, with_body):
         self.send(302, b"", Location="file:///etc/hostname")
 
+    def mode_unsafe(self, mode, path, with_body):
+        self.send(302, b"", Location=self.server.elsewhere)
+
     def of_payload(self, path, with_body, misbehave):
         data = self.load(path)
         part = data is not None and self.wanted(len(data))
@@ -163,14 +166,18 @@ class Server(http.server.ThreadingHTTPServer):
     def handle_error(self, request, client_address):
         """Clients that hang up are what some tests are about."""
 
-    def __init__(self, root):
+    def __init__(self, root, context=None):
+        """context: an ssl.SSLContext, and the server speaks TLS."""
         super().__init__(("127.0.0.1", 0), Handler)
         self.root, self.log, self.sent, self.generation = root, [], 0, 0
         self.stopping = threading.Event()
+        self.scheme = "https" if context else "http"
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def url(self, mode, repository, user=""):
-        return "http://%s127.0.0.1:%d/%s/%s" % (user, self.server_address[1], mode, repository)
+        return "%s://%s127.0.0.1:%d/%s/%s" % (self.scheme, user, self.server_address[1], mode, repository)
 
     def counted(self):
         """What came since the last call: requests, and bytes of bodies."""

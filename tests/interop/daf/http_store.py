@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import ssl
 import struct
 import subprocess
 import sys
@@ -160,6 +161,51 @@ def check_opening(server, root):
         assert "secret" not in refusal(url)
 
 
+def make_authority(folder, name):
+    """An authority's certificate, and one for 127.0.0.1 that it has signed: the files' names."""
+    def path(what):
+        return os.path.join(folder, name + "-" + what)
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *key, "-days", "30", "-subj", "/CN=" + name, "-keyout", path("ca.key"), "-out", path("ca.pem"))
+    openssl("req", *key, "-subj", "/CN=127.0.0.1", "-keyout", path("server.key"), "-out", path("server.csr"))
+    with open(path("names"), "w") as file:
+        file.write("subjectAltName=IP:127.0.0.1\n")
+    openssl("x509", "-req", "-in", path("server.csr"), "-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial",
+            "-days", "30", "-extfile", path("names"), "-out", path("server.pem"))
+    return path("ca.pem"), path("server.pem"), path("server.key")
+
+
+def check_https(root, plain, values):
+    require.program("openssl")
+    with support.folder() as keys:
+        trusted, certificate, key = make_authority(keys, "laboratory")
+        other, _, _ = make_authority(keys, "somebody")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server = Server(root, context)
+        try:
+            url = server.url("plain", "packed-zstd.daf")
+            for wrong in ({}, {"DAF_HTTP_CA_FILE": other}, {"DAF_HTTP_CA_FILE": os.path.join(keys, "none.pem")}):
+                text = support.daf("describe", url, code=2, env=dict(ENVIRONMENT, **wrong)).decode()
+                assert "certificate" in text or "CAfile" in text, text
+            ENVIRONMENT["DAF_HTTP_CA_FILE"] = trusted
+            here = json.loads(daf("describe", "--json", os.path.join(root, "packed-zstd.daf")))
+            support.same(every_value(url, here), every_value(os.path.join(root, "packed-zstd.daf"), here), "values by https")
+            code, got, text = part_of(server.url("plain", "big.daf"), "bin", "packed", 7777777 % N_BIG, 50)
+            assert code == 0 and got == values[4 * (7777777 % N_BIG):4 * (7777777 % N_BIG) + 200], text
+            # Never from https to http.
+            server.elsewhere = plain.url("plain", "packed-zstd.daf/daf.json")
+            text = refusal(server.url("unsafe", "packed-zstd.daf"))
+            assert "http" in text and "not supported" in text, text
+        finally:
+            ENVIRONMENT.pop("DAF_HTTP_CA_FILE", None)
+            server.close()
+
+
 def main():
     with support.folder() as root:
         for folder, name in REPOSITORIES:
@@ -173,6 +219,7 @@ def main():
             check_costs(server, values)
             check_misbehaviour(server)
             check_opening(server, root)
+            check_https(root, server, values)
         finally:
             server.close()
 

@@ -122,6 +122,8 @@ static void values_out_of_range(void **state) {
     refused("{\"file_mode\": \"4755\"}", "photond.json:1: file_mode: 4755 is out of range (0400 to 0777)");
     refused("{\"log_level\": \"loud\"}",
             "photond.json:1: log_level: \"loud\" is no level (error, warning, info, debug)");
+    refused("{\"export_format\": \"hdf5\"}",
+            "photond.json:1: export_format: \"hdf5\" is no format of exports (daf, zarr, both)");
     refused("{\"export_codec\": \"lz4\"}", "photond.json:1: export_codec: \"lz4\" is no codec (zstd, gzip)");
     refused("{\"data_dir\": \"\"}", "photond.json:1: data_dir: must not be empty");
     refused("{\"control\": \"tcp://h:1\"}",

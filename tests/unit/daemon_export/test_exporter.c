@@ -176,20 +176,28 @@ static uint64_t read_all(daf *d) {
     return number;
 }
 
-static daf *open_export(const fixture *f) {
+static daf *open_named(const fixture *f, const char *name) {
     char path[PATH_BYTES];
     daf *d = NULL;
     daf_error err;
-    if (daf_open(&d, path_of(f, "run.daf", path), "r", NULL, &err) != 0)
+    if (daf_open(&d, path_of(f, name, path), "r", NULL, &err) != 0)
         fail_msg("%s", err.text);
     return d;
 }
 
-static void check_shown(const fixture *f, uint64_t number) {
-    daf *d = open_export(f);
+static daf *open_export(const fixture *f) {
+    return open_named(f, "run.daf");
+}
+
+static void check_named(const fixture *f, const char *name, uint64_t number) {
+    daf *d = open_named(f, name);
     assert_int_equal(read_number(d), number);
     assert_int_equal(read_all(d), number);
     daf_free(d);
+}
+
+static void check_shown(const fixture *f, uint64_t number) {
+    check_named(f, "run.daf", number);
 }
 
 /* ---- tests ---- */
@@ -213,6 +221,78 @@ static void an_export_reads_back(void **state) {
     assert_int_equal(counters.exports, 3);
     assert_int_equal(counters.failures, 0);
     assert_true(counters.bytes > 0 && counters.longest_ns > 0 && counters.elapsed_ns >= counters.longest_ns);
+}
+
+static bool is_there(const fixture *f, const char *name) {
+    char path[PATH_BYTES];
+    struct stat st;
+    return lstat(path_of(f, name, path), &st) == 0;
+}
+
+/* The Zarr tree and the directory show the same export; the tree's payloads are the directory's files. */
+static void exports_are_zarr_trees_when_asked(void **state) {
+    fixture *f = *state;
+    for (int links = 0; links < 2; links++) {
+        f->options.links = links;
+        f->options.format = PD_FORMAT_BOTH;
+        pd_export_target_clear(&f->target);
+        pd_export_target_init(&f->target, links ? "linked" : "run");
+        const char *directory = links ? "linked.daf" : "run.daf",
+                   *tree = links ? "linked.daf.zarr" : "run.daf.zarr";
+        start(f);
+        for (uint64_t k = 1; k <= 3; k++) {
+            export_good(f, k, k == 3);
+            check_named(f, directory, k);
+            check_named(f, tree, k);
+        }
+        stop(f);
+        assert_int_equal(count_hidden(f), 0);
+        check_named(f, directory, 3);
+        check_named(f, tree, 3);
+        char path[PATH_BYTES];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s/vectors/second/counts.zip", f->dir, directory);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_nlink, 2);
+    }
+    f->options.links = false;
+    f->options.format = PD_FORMAT_ZARR;
+    pd_export_target_clear(&f->target);
+    pd_export_target_init(&f->target, "alone");
+    start(f);
+    export_good(f, 4, false);
+    export_good(f, 5, true);
+    stop(f);
+    check_named(f, "alone.daf.zarr", 5);
+    assert_false(is_there(f, "alone.daf"));
+    assert_int_equal(count_hidden(f), 0);
+}
+
+/* What a killed daemon was making of them. */
+static void half_made_zarr_trees_are_removed(void **state) {
+    static const char *const left[] = {".photond/exports/run.7", ".photond/exports/run.7.daf.zarr",
+                                       ".photond/exports/.run.7.daf.zarr.new"};
+    fixture *f = *state;
+    char path[PATH_BYTES];
+    pd_export_job job;
+    f->options.format = PD_FORMAT_BOTH;
+    start(f);
+    stop(f);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(mkdir(path_of(f, left[i], path), 0700), 0);
+    start(f);
+    assert_int_equal(count_hidden(f), 0);
+
+    /* One that is not ours is left alone, and the directory is exported all the same. */
+    assert_int_equal(mkdir(path_of(f, "run.daf.zarr", path), 0700), 0);
+    assert_int_equal(export_job(f, &job, 1, false), -1);
+    assert_string_equal(job.error.text,
+                        "run.daf.zarr is there already and is not of this run: it is left alone");
+    check_shown(f, 1);
+    assert_int_equal(count_entries(f, "run.daf.zarr"), 0);
+    assert_int_equal(rmdir(path_of(f, "run.daf.zarr", path)), 0);
+    export_good(f, 2, true);
+    check_named(f, "run.daf.zarr", 2);
 }
 
 typedef struct watcher {
@@ -494,6 +574,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(an_export_reads_back),
+        TEST(exports_are_zarr_trees_when_asked),
+        TEST(half_made_zarr_trees_are_removed),
         TEST(readers_see_one_export_whole_while_200_go_by),
         TEST(a_replaced_export_is_kept_for_the_grace_time),
         TEST(a_directory_of_others_is_left_alone),

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "look.h"
 #include "ready.h"
+#include "recovery.h"
 #include "reload.h"
 #include "server.h"
 #include "service.h"
@@ -183,6 +184,7 @@ static int daemon_ready(pd_daemon *d, const char *control_path, pd_error *err) {
 /* From here on everything is up, or taken down again. Returns the exit status. */
 static int daemon_serve(pd_daemon *d, pd_error *err) {
     char control_path[256];
+    pd_recovery_run(&d->engine, &d->server.runs, &d->server.producers);
     pd_look_init(&d->look, &d->server);
     int failed = pd_service_sockets(&d->passed, err);
     if (!failed)

@@ -12,11 +12,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <d7/d7.h>
+
 #include "log.h"
 
 #define LOCK_NAME ".photond.lock"
 #define HIDDEN_NAME ".photond"
 #define NEW_SUFFIX ".new"
+#define NEW_TAIL_SUFFIX ".new" D7_TAIL_SUFFIX
 
 /* What belongs to a run beside each other. */
 static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc", ".daf",
@@ -61,7 +64,8 @@ static int datadir_lock(pd_datadir *dir, pd_error *err) {
 
 static bool datadir_is_new_file(const char *name) {
     size_t n = strspn(name, "0123456789abcdef");
-    return n == 2 * PD_RUN_ID_BYTES && strcmp(name + n, NEW_SUFFIX) == 0;
+    return n == 2 * PD_RUN_ID_BYTES &&
+           (strcmp(name + n, NEW_SUFFIX) == 0 || strcmp(name + n, NEW_TAIL_SUFFIX) == 0);
 }
 
 /* Removes what a daemon that was killed while opening a run left: files that no run ever was told of. */
@@ -138,25 +142,46 @@ bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FIL
 
 /* Where renameat2() cannot refuse to replace, a hard link can; where there are no hard links, the lock
  * on the folder and the check are what is left. */
-static int datadir_publish_without_rename(const pd_datadir *dir, const char *new_path, const char *file) {
-    if (linkat(AT_FDCWD, new_path, dir->fd, file, 0) == 0)
-        return unlink(new_path) == 0 ? 0 : -errno;
+static int datadir_place_without_flag(const pd_datadir *dir, const char *from, const char *name) {
+    if (linkat(AT_FDCWD, from, dir->fd, name, 0) == 0)
+        return unlink(from) == 0 ? 0 : -errno;
     if (errno == EEXIST)
         return -EEXIST;
     struct stat there;
-    if (fstatat(dir->fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(dir->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0)
         return -EEXIST;
-    return renameat(AT_FDCWD, new_path, dir->fd, file) == 0 ? 0 : -errno;
+    return renameat(AT_FDCWD, from, dir->fd, name) == 0 ? 0 : -errno;
+}
+
+/* Moves the file at `from` to a name in the folder, replacing nothing. */
+static int datadir_place(const pd_datadir *dir, const char *from, const char *name) {
+    if (renameat2(AT_FDCWD, from, dir->fd, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
+        return datadir_place_without_flag(dir, from, name);
+    return -errno;
 }
 
 int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name) {
-    char file[PD_FILE_NAME_BYTES];
+    char new_tail[PATH_MAX], file[PD_FILE_NAME_BYTES], tail[PD_FILE_NAME_BYTES];
+    int n = snprintf(new_tail, sizeof new_tail, "%s" D7_TAIL_SUFFIX, new_path);
+    if (n < 0 || (size_t)n >= sizeof new_tail)
+        return -ENAMETOOLONG;
     snprintf(file, sizeof file, "%s.photons", name);
-    if (renameat2(AT_FDCWD, new_path, dir->fd, file, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
-        return datadir_publish_without_rename(dir, new_path, file);
-    return -errno;
+    snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
+    int failed = datadir_place(dir, new_tail, tail);
+    if (failed)
+        return failed;
+    failed = datadir_place(dir, new_path, file);
+    if (failed && renameat(dir->fd, tail, AT_FDCWD, new_tail) != 0)
+        pd_log(PD_LOG_WARNING, "%s/%s cannot be taken back: %s", dir->path, tail, strerror(errno));
+    return failed;
+}
+
+int pd_datadir_remove_tail(const pd_datadir *dir, const char *name) {
+    char tail[PD_FILE_NAME_BYTES];
+    snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
+    return unlinkat(dir->fd, tail, 0) == 0 ? 0 : -errno;
 }
 
 int pd_datadir_sync(const pd_datadir *dir) {

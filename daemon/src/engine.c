@@ -56,4 +56,5 @@ void pd_engine_stop(pd_engine *engine) {
 
 void pd_engine_free(pd_engine *engine) {
     pd_ring_free(&engine->ring);
+    pd_recovery_state_free(&engine->recovery);
 }

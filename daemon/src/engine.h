@@ -14,6 +14,7 @@
 #include "inbuf.h"
 #include "page.h"
 #include "rate.h"
+#include "recovery_state.h"
 #include "volume.h"
 
 typedef struct pd_engine {
@@ -26,6 +27,8 @@ typedef struct pd_engine {
     pd_volume *volume;
     pd_exporter *exporter;
     int64_t gid; /* group of what is made; -1: left as it is */
+
+    pd_recovery_state recovery; /* what the start found */
 
     uint32_t n_runs; /* that have promised slots */
 

@@ -11,10 +11,13 @@
 
 #include "log.h"
 #include "ring.h"
+#include "run_stored.h"
 #include "wire/names.h"
 
 enum {
     FILE_BUFFER_BYTES = 262144,
+    FILE_PAST = 1,             /* not a name: the run was closed before */
+    FILE_PAST_NAMES = 8,       /* of a series, that are looked at */
     FILE_COUNTER_MAX = 1000000 /* attempts at a free name: more than a folder should hold */
 };
 
@@ -62,68 +65,226 @@ static void file_warn(const pd_file *file) {
                "%s: the header is longer than a block: a widespread reader cannot open the file", file->path);
 }
 
-/* By its inode, which is not used again as long as the file is open. */
+static const char *const file_place_suffixes[2] = {"", D7_TAIL_SUFFIX};
+
+/* The path of the file, or of its tail. */
+static void file_place_path(const pd_file *file, int place, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%.*s%s", PATH_MAX - 16, file->path, file_place_suffixes[place]);
+}
+
+static void file_unlink(const pd_file *file) {
+    char path[PATH_MAX];
+    for (int i = 0; i < 2; i++) {
+        file_place_path(file, i, path);
+        unlink(path);
+    }
+}
+
 static int file_identify(pd_file *file, pd_error *why) {
-    struct stat there;
-    if (lstat(file->path, &there) != 0)
-        return pd_error_set(why, "%s: it cannot be looked at: %s", file->path, strerror(errno));
-    file->device = there.st_dev;
-    file->inode = there.st_ino;
+    char path[PATH_MAX];
+    for (int i = 0; i < 2; i++) {
+        struct stat there;
+        file_place_path(file, i, path);
+        if (lstat(path, &there) != 0)
+            return pd_error_set(why, "%s: it cannot be looked at: %s", path, strerror(errno));
+        file->places[i] = (pd_file_place){there.st_dev, there.st_ino};
+    }
     return 0;
 }
 
 /* Mode and group as configured, whatever the umask. */
 static int file_set_rights(const pd_file *file, unsigned mode, int64_t gid, pd_error *why) {
-    if (chmod(file->path, mode) != 0)
-        return pd_error_set(why, "%s: the mode cannot be set: %s", file->path, strerror(errno));
-    if (gid >= 0 && chown(file->path, (uid_t)-1, (gid_t)gid) != 0)
-        return pd_error_set(why, "%s: the group cannot be set: %s", file->path, strerror(errno));
+    char path[PATH_MAX];
+    for (int i = 0; i < 2; i++) {
+        file_place_path(file, i, path);
+        if (chmod(path, mode) != 0)
+            return pd_error_set(why, "%s: the mode cannot be set: %s", path, strerror(errno));
+        if (gid >= 0 && chown(path, (uid_t)-1, (gid_t)gid) != 0)
+            return pd_error_set(why, "%s: the group cannot be set: %s", path, strerror(errno));
+    }
     return 0;
 }
 
-static int file_create_writer(pd_file *file, const pd_open_task *open, unsigned mode, pd_error *why) {
-    d7_error err = {.text = ""};
+static d7_writer_options file_writer_options(pd_file *file) {
     d7_writer_options options;
     d7_writer_options_init(&options);
     options.bytes_per_page = PD_PAGE_BYTES;
-    options.attributes = open->attributes;
-    options.n_attributes = open->n_attributes;
-    options.mode = mode;
     options.buffer_bytes = FILE_BUFFER_BYTES;
-    int code = d7_writer_create(&file->writer, file->path, open->datasets, open->n_datasets, &options, &err);
-    if (code)
-        pd_error_set(why, "%s", err.text);
+    options.io = d7_tail_io(file->tail);
+    return options;
+}
+
+/* ---- attributes that wait for an island ---- */
+
+static void file_forget_pending(pd_file *file) {
+    for (size_t i = 0; i < file->n_pending; i++)
+        free((char *)(uintptr_t)file->pending[i].key);
+    file->n_pending = 0;
+}
+
+/* Key and value in one block. */
+static int file_keep_pending(pd_file *file, const char *key, const char *value) {
+    size_t key_bytes = strlen(key) + 1, value_bytes = strlen(value) + 1;
+    if (file->n_pending == file->cap_pending) {
+        size_t cap = file->cap_pending ? 2 * file->cap_pending : 16;
+        d7_attribute *list = realloc(file->pending, cap * sizeof *list);
+        if (!list)
+            return D7_ERR_NOMEM;
+        file->pending = list;
+        file->cap_pending = cap;
+    }
+    char *text = malloc(key_bytes + value_bytes);
+    if (!text)
+        return D7_ERR_NOMEM;
+    memcpy(text, key, key_bytes);
+    memcpy(text + key_bytes, value, value_bytes);
+    file->pending[file->n_pending++] = (d7_attribute){.key = text, .value = text + key_bytes};
+    return 0;
+}
+
+/* ---- making ---- */
+
+static int file_create_tail(pd_file *file, const pd_open_task *open, const pd_file_options *o,
+                            d7_error *err) {
+    char path[PATH_MAX];
+    d7_type *types = calloc(open->n_datasets, sizeof *types);
+    if (!types)
+        return D7_ERR_NOMEM;
+    for (size_t i = 0; i < open->n_datasets; i++)
+        types[i] = open->datasets[i].type;
+    d7_tail_layout layout = {.bytes_per_page = PD_PAGE_BYTES,
+                             .types = types,
+                             .n_datasets = open->n_datasets,
+                             .attribute_bytes = D7_TAIL_ATTRIBUTE_BYTES_DEFAULT};
+    d7_tail_options options;
+    d7_tail_options_init(&options);
+    options.mode = o->mode;
+    options.io = o->io;
+    file_place_path(file, 1, path);
+    int code = d7_tail_create(&file->tail, path, &layout, open->id, 0, 0, &options, err);
+    free(types);
     return code;
 }
 
-int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *open, unsigned mode, int64_t gid,
-                   pd_error *why) {
-    pd_file *file = calloc(1, sizeof *file);
-    if (!file || pthread_mutex_init(&file->lock, NULL) != 0) {
-        free(file);
-        pd_error_set(why, "out of memory");
+static int file_create_writer(pd_file *file, const pd_open_task *open, unsigned mode, d7_error *err) {
+    d7_writer_options options = file_writer_options(file);
+    options.attributes = open->attributes;
+    options.n_attributes = open->n_attributes;
+    options.mode = mode;
+    return d7_writer_create(&file->writer, file->path, open->datasets, open->n_datasets, &options, err);
+}
+
+/* The first slot: an empty recording. */
+static int file_first_slot(pd_file *file, const pd_open_task *open, d7_error *err) {
+    d7_tail_dataset *datasets = calloc(open->n_datasets, sizeof *datasets);
+    if (!datasets)
         return D7_ERR_NOMEM;
+    for (size_t i = 0; i < open->n_datasets; i++)
+        datasets[i].type = open->datasets[i].type;
+    d7_tail_mark mark = {.producer = open->producer,
+                         .epoch = open->epoch,
+                         .clock = open->clock,
+                         .datasets = datasets,
+                         .n_datasets = open->n_datasets};
+    int code = d7_tail_begin_sync(file->tail, d7_writer_written_bytes(file->writer), &mark, err);
+    free(datasets);
+    return code;
+}
+
+static int file_make(pd_file *file, const pd_open_task *open, const pd_file_options *o, pd_error *why) {
+    d7_error err = {.text = "out of memory"};
+    int code = file_create_tail(file, open, o, &err);
+    if (code == 0)
+        code = file_create_writer(file, open, o->mode, &err);
+    if (code == 0)
+        code = file_first_slot(file, open, &err);
+    if (code)
+        pd_error_set(why, "%s", err.text);
+    else if (file_set_rights(file, o->mode, o->gid, why) != 0 || file_identify(file, why) != 0)
+        code = D7_ERR_IO;
+    if (code && file->tail)
+        file_unlink(file);
+    return code;
+}
+
+/* A file without writer and tail. NULL: out of memory, with `why` said. */
+static pd_file *file_new(const pd_datadir *dir, pd_error *why) {
+    pd_file *file = calloc(1, sizeof *file);
+    if (file && pthread_mutex_init(&file->lock, NULL) == 0) {
+        if (pthread_mutex_init(&file->tail_lock, NULL) == 0) {
+            file->dir = dir;
+            return file;
+        }
+        pthread_mutex_destroy(&file->lock);
     }
-    file->dir = dir;
+    free(file);
+    pd_error_set(why, "out of memory");
+    return NULL;
+}
+
+static void file_ready(pd_file *file) {
+    atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
+    file_warn(file);
+}
+
+int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *open, const pd_file_options *o,
+                   pd_error *why) {
+    pd_file *file = file_new(dir, why);
+    if (!file)
+        return D7_ERR_NOMEM;
     int code = D7_ERR_ARG;
     pd_datadir_keep_hidden(dir);
     if (pd_datadir_new_path(dir, open->id, file->path, sizeof file->path) != 0)
         pd_error_set(why, "%s: the path is too long", dir->path);
     else
-        code = file_create_writer(file, open, mode, why);
-    if (code == 0 && (file_set_rights(file, mode, gid, why) != 0 || file_identify(file, why) != 0)) {
-        unlink(file->path);
-        code = D7_ERR_IO;
-    }
+        code = file_make(file, open, o, why);
     if (code) {
         pd_file_free(file);
         return code;
     }
-    atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
-    file_warn(file);
+    file_ready(file);
     *ret = file;
     return 0;
 }
+
+static int file_take_pending(pd_file *file, const d7_tail_slot *slot, d7_error *err) {
+    d7_attribute a;
+    for (size_t cursor = 0; d7_tail_slot_attribute(slot, &cursor, &a);)
+        if (file_keep_pending(file, a.key, a.value) != 0) {
+            snprintf(err->text, sizeof err->text, "out of memory for the attributes of its tail");
+            return D7_ERR_NOMEM;
+        }
+    return 0;
+}
+
+int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, pd_error *why) {
+    d7_error err = {.text = ""};
+    pd_file *file = file_new(dir, why);
+    if (!file) {
+        d7_tail_free(tail);
+        return D7_ERR_NOMEM;
+    }
+    file->tail = tail;
+    snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
+    d7_writer_options options = file_writer_options(file);
+    options.whole_pages = true;
+    int code = d7_writer_resume(&file->writer, file->path, d7_tail_recovered(tail), &options, &err);
+    if (code == 0)
+        code = file_take_pending(file, d7_tail_recovered(tail), &err);
+    if (code)
+        pd_error_set(why, "%s", err.text);
+    else
+        code = file_identify(file, why);
+    if (code) {
+        pd_file_free(file);
+        return code;
+    }
+    file_ready(file);
+    *ret = file;
+    return 0;
+}
+
+/* ---- its name ---- */
 
 /* Tries one name. Returns 0 or a negative errno; -EEXIST with `which` naming what is in the way. */
 static int file_try_name(const pd_file *file, const char *name, char which[PD_FILE_NAME_BYTES]) {
@@ -138,10 +299,50 @@ static bool file_next_name(const char *name, unsigned number, char out[PD_RUN_NA
     return n > 0 && n <= PD_RUN_NAME_BYTES && wire_run_name_fault(out) == NULL;
 }
 
+/* Whether NAME.photons is the file of the run that is to be opened, and was closed: then only the answer was lost, and
+ * `open` says what is in it. */
+static bool file_is_past(const pd_file *file, pd_open_task *open, const char *name) {
+    char path[PATH_MAX];
+    pd_run_stored stored;
+    pd_error ignored;
+    snprintf(path, sizeof path, "%.*s/%s.photons", PATH_MAX - PD_FILE_NAME_BYTES - 2, file->dir->path, name);
+    if (pd_run_stored_read(&stored, path, &ignored) != 0)
+        return false;
+    bool same = stored.closed && memcmp(stored.spec.id, open->id, PD_RUN_ID_BYTES) == 0 &&
+                strcmp(stored.spec.instance, open->producer) == 0 &&
+                stored.spec.n_datasets == open->n_datasets;
+    if (same) {
+        snprintf(open->given_name, sizeof open->given_name, "%s", name);
+        open->closed_sequence = stored.last_sequence;
+        pd_run_stored_items(&stored, open->closed_items);
+    }
+    pd_run_stored_free(&stored);
+    return same;
+}
+
+/* The last names of a series, when this is the first of the series since the start: those that came after were given,
+ * and are remembered, by this process. */
+static bool file_is_past_of_series(const pd_file *file, pd_open_task *open, const pd_name_hint *hint) {
+    char name[PD_RUN_NAME_BYTES + 1], which[PD_FILE_NAME_BYTES];
+    unsigned end = 2;
+    if (!open->counter || strcmp(hint->name, open->name) == 0)
+        return false;
+    while (end < FILE_COUNTER_MAX && file_next_name(open->name, end, name) &&
+           pd_datadir_taken(file->dir, name, which))
+        end++;
+    for (unsigned n = end; n > 2 && n + FILE_PAST_NAMES > end;)
+        if (file_next_name(open->name, --n, name) && file_is_past(file, open, name))
+            return true;
+    return false;
+}
+
 static int file_find_name(pd_file *file, pd_open_task *open, pd_name_hint *hint) {
     char which[PD_FILE_NAME_BYTES] = "";
     snprintf(open->given_name, sizeof open->given_name, "%s", open->name);
     int failed = file_try_name(file, open->given_name, which);
+    if (failed == -EEXIST &&
+        (file_is_past(file, open, open->name) || file_is_past_of_series(file, open, hint)))
+        return FILE_PAST;
     unsigned number = strcmp(hint->name, open->name) == 0 ? hint->next : 2;
     for (; failed == -EEXIST && open->counter && number < FILE_COUNTER_MAX; number++) {
         if (!file_next_name(open->name, number, open->given_name))
@@ -160,78 +361,162 @@ static int file_find_name(pd_file *file, pd_open_task *open, pd_name_hint *hint)
     return failed;
 }
 
+static pd_open_outcome file_outcome(int failed) {
+    switch (failed) {
+    case FILE_PAST:
+        return PD_OPEN_CLOSED;
+    case -EEXIST:
+        return PD_OPEN_TAKEN;
+    case -ENOSPC:
+        return PD_OPEN_NOROOM;
+    default:
+        return PD_OPEN_FAILED;
+    }
+}
+
+/* Both have their new names. */
+static void file_renamed(pd_file *file, const char *name) {
+    char tail[PATH_MAX];
+    snprintf(file->path, sizeof file->path, "%s/%s.photons", file->dir->path, name);
+    file_place_path(file, 1, tail);
+    if (d7_writer_renamed(file->writer, file->path, NULL) != 0 ||
+        d7_tail_renamed(file->tail, tail, NULL) != 0)
+        pd_log(PD_LOG_WARNING, "%s: errors will name it by the name it was made under", file->path);
+}
+
 pd_open_outcome pd_file_publish(pd_file *file, pd_open_task *open, pd_name_hint *hint) {
     if (pd_file_sync(file) != 0) {
         open->why = file->why;
-        unlink(file->path);
+        file_unlink(file);
         return PD_OPEN_FAILED;
     }
     int failed = file_find_name(file, open, hint);
     if (failed) {
-        unlink(file->path);
-        return failed == -EEXIST ? PD_OPEN_TAKEN : failed == -ENOSPC ? PD_OPEN_NOROOM : PD_OPEN_FAILED;
+        file_unlink(file);
+        return file_outcome(failed);
     }
-    snprintf(file->path, sizeof file->path, "%s/%s.photons", file->dir->path, open->given_name);
-    if (d7_writer_renamed(file->writer, file->path, NULL) != 0)
-        pd_log(PD_LOG_WARNING, "%s: errors will name it by the name it was made under", file->path);
+    file_renamed(file, open->given_name);
     failed = pd_datadir_sync(file->dir);
     if (!failed)
         return PD_OPEN_DONE;
     pd_error_set(&open->why, "%s: the folder cannot be synced: %s", file->dir->path, strerror(-failed));
-    unlink(file->path);
+    file_unlink(file);
     return PD_OPEN_FAILED;
+}
+
+/* ---- writing ---- */
+
+/* An island, or an entry of attributes alone, holds all that waited. */
+static void file_look_at_pending(pd_file *file) {
+    if (file->n_pending > 0 && d7_writer_unlisted_attributes(file->writer) == 0)
+        file_forget_pending(file);
 }
 
 int pd_file_page(pd_file *file, const pd_page_task *page) {
     d7_error err = {.text = ""};
+    pthread_mutex_lock(&file->tail_lock);
     int code =
         d7_writer_append_page(file->writer, page->dataset, page->entry, page->bytes, page->n_items, &err);
+    pthread_mutex_unlock(&file->tail_lock);
+    file_look_at_pending(file);
     return file_result(file, code, &err);
 }
 
 int pd_file_attributes(pd_file *file, const pd_attributes_task *task) {
-    d7_error err = {.text = ""};
-    if (d7_writer_unlisted_attributes(file->writer) == 0)
-        file->oldest_unlisted = task->sequence;
+    d7_error err = {.text = "out of memory"};
     for (size_t i = 0; i < task->n; i++) {
-        int code =
-            d7_writer_set_attribute(file->writer, task->attributes[i].key, task->attributes[i].value, &err);
+        const pd_attribute *a = &task->attributes[i];
+        int code = file_keep_pending(file, a->key, a->value);
+        if (code == 0)
+            code = d7_writer_set_attribute(file->writer, a->key, a->value, &err);
         if (code)
             return file_result(file, code, &err);
     }
     return 0;
 }
 
-int pd_file_flush(pd_file *file, uint64_t *sequence) {
+int pd_file_flush(pd_file *file) {
     d7_error err = {.text = ""};
+    pthread_mutex_lock(&file->tail_lock);
     int code = d7_writer_flush(file->writer, &err);
-    if (d7_writer_unlisted_attributes(file->writer) == 0)
-        file->oldest_unlisted = 0;
-    if (file->oldest_unlisted && *sequence >= file->oldest_unlisted)
-        *sequence = file->oldest_unlisted - 1;
+    pthread_mutex_unlock(&file->tail_lock);
+    return file_result(file, code, &err);
+}
+
+/* Attributes that are too many for a slot go ahead of their island into an entry of their own. */
+static int file_mark(pd_file *file, const pd_mark_task *task, d7_error *err) {
+    int code = 0;
+    if (d7_tail_attribute_bytes(file->pending, file->n_pending) > d7_tail_attribute_room(file->tail))
+        code = d7_writer_put_attributes(file->writer, err);
+    if (code == 0)
+        code = d7_writer_flush(file->writer, err);
+    file_look_at_pending(file);
+    if (code)
+        return code;
+    d7_tail_mark mark = task->mark;
+    mark.attributes = file->pending;
+    mark.n_attributes = file->n_pending;
+    uint64_t length = d7_writer_written_bytes(file->writer);
+    return (task->sync ? d7_tail_begin_sync : d7_tail_mark_slot)(file->tail, length, &mark, err);
+}
+
+int pd_file_mark(pd_file *file, const pd_mark_task *task) {
+    d7_error err = {.text = ""};
+    pthread_mutex_lock(&file->tail_lock);
+    int code = file_mark(file, task, &err);
+    pthread_mutex_unlock(&file->tail_lock);
     return file_result(file, code, &err);
 }
 
 int pd_file_sync(pd_file *file) {
-    d7_error err = {.text = ""};
+    d7_error err = {.text = ""}, finished = {.text = ""};
     int code = d7_writer_sync_data(file->writer, &err);
-    return code ? pd_file_fail(file, code, err.text) : 0;
+    if (code == 0)
+        code = d7_tail_sync_data(file->tail, &err);
+    pthread_mutex_lock(&file->tail_lock);
+    int end = d7_tail_finish_sync(file->tail, code == 0, &finished);
+    pthread_mutex_unlock(&file->tail_lock);
+    if (code)
+        return pd_file_fail(file, code, err.text);
+    return end ? pd_file_fail(file, end, finished.text) : 0;
+}
+
+static int file_check_place(pd_file *file, int place) {
+    struct stat there;
+    pd_error why;
+    char path[PATH_MAX];
+    file_place_path(file, place, path);
+    if (fstatat(file->dir->fd, strrchr(path, '/') + 1, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT)
+            pd_error_set(&why, "%s: the file was removed or renamed by another program", path);
+        else
+            pd_error_set(&why, "%s: the file cannot be looked at any more: %s", path, strerror(errno));
+        return pd_file_fail(file, D7_ERR_IO, why.text);
+    }
+    if (there.st_dev == file->places[place].device && there.st_ino == file->places[place].inode)
+        return 0;
+    pd_error_set(&why, "%s: the file was removed and replaced by another program", path);
+    return pd_file_fail(file, D7_ERR_IO, why.text);
 }
 
 int pd_file_check_name(pd_file *file) {
-    struct stat there;
-    pd_error why;
-    if (fstatat(file->dir->fd, strrchr(file->path, '/') + 1, &there, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT)
-            pd_error_set(&why, "%s: the file was removed or renamed by another program", file->path);
-        else
-            pd_error_set(&why, "%s: the file cannot be looked at any more: %s", file->path, strerror(errno));
-        return pd_file_fail(file, D7_ERR_IO, why.text);
-    }
-    if (there.st_dev == file->device && there.st_ino == file->inode)
-        return 0;
-    pd_error_set(&why, "%s: the file was removed and replaced by another program", file->path);
-    return pd_file_fail(file, D7_ERR_IO, why.text);
+    int code = file_check_place(file, 0);
+    return code || !file->tail ? code : file_check_place(file, 1);
+}
+
+/* ---- the end ---- */
+
+/* A tail that stays is dropped by the next start: the file is closed. */
+static void file_drop_tail(pd_file *file) {
+    char path[PATH_MAX];
+    d7_writer_free(file->writer);
+    d7_tail_free(file->tail);
+    file->writer = NULL;
+    file->tail = NULL;
+    file_place_path(file, 1, path);
+    if (unlink(path) != 0)
+        pd_log(PD_LOG_WARNING, "%s: cannot be removed: %s; the run is closed and does not need it", path,
+               strerror(errno));
 }
 
 int pd_file_close(pd_file *file, uint64_t sequence) {
@@ -245,13 +530,20 @@ int pd_file_close(pd_file *file, uint64_t sequence) {
     }
     if (code == 0)
         code = d7_writer_close(file->writer, &err);
-    return file_result(file, code, &err);
+    code = file_result(file, code, &err);
+    if (code == 0)
+        file_drop_tail(file);
+    return code;
 }
 
 void pd_file_free(pd_file *file) {
     if (!file)
         return;
     d7_writer_free(file->writer);
+    d7_tail_free(file->tail);
+    file_forget_pending(file);
+    free(file->pending);
+    pthread_mutex_destroy(&file->tail_lock);
     pthread_mutex_destroy(&file->lock);
     free(file);
 }

@@ -194,6 +194,9 @@ static void look_failures(const pd_server *server, look_views *v) {
         const pd_run *run = server->runs.items[i];
         if (run->state == PD_RUN_FAILED)
             look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", run->name, run->failure.text);
+        else if (run->summary.replay.failed)
+            look_reason(v, PD_HEALTH_DEGRADED,
+                        "run %s: its exports lack what was recorded before the restart", run->name);
         else if (run->summary.last_failed)
             look_reason(v, PD_HEALTH_DEGRADED, "run %s: the last export failed", run->name);
     }
@@ -216,9 +219,16 @@ static void look_threads(const pd_server *server, const pd_volume_state *disk, u
         look_reason(v, PD_HEALTH_DEGRADED, "an export has been under way for %.0f s", export_s);
 }
 
+static void look_recovery(const pd_recovery_state *recovery, look_views *v) {
+    for (size_t i = 0; i < recovery->n_failures; i++)
+        look_reason(v, PD_HEALTH_DEGRADED, "%s could not be recovered: %s", recovery->failures[i].file,
+                    recovery->failures[i].text);
+}
+
 static void look_health(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
     look_threads(server, disk, now, v);
     look_failures(server, v);
+    look_recovery(&server->engine->recovery, v);
     for (const pd_connection *c = server->connections; c; c = c->next) {
         if (pd_connection_silent(c, now))
             look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been silent for %.0f s", c->session.client_name,
@@ -259,6 +269,7 @@ static void look_fill(const pd_look *look, const pd_volume_state *disk, uint64_t
     status->stalled = (uint32_t)server->n_waiting;
     status->disk_free_bytes = disk->free_bytes;
     status->disk_full = disk->full;
+    status->recovery = &engine->recovery;
     look_counters(&engine->counters, &status->counters);
     const pd_status_counters *c = &status->counters;
     status->photons_per_s = pd_rate_per_second(&look->photons, now, c->photons_received);

@@ -13,8 +13,6 @@ enum { OPEN_EXPORT_INTERVAL_MIN_MS = 10 }; /* as in the configuration */
 
 /* Parts of the protocol that are specified and not built. */
 static int open_check_supported(const Photon__Open *open, pd_refusal *why) {
-    if (open->mode == PHOTON__OPEN_MODE__MODE_RESUME)
-        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.mode", "resuming a run is not supported yet");
     if (open->overflow == PHOTON__OVERFLOW__OVERFLOW_DROP)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.overflow", "dropping is not supported yet");
     if (open->stop && (open->stop->photons || open->stop->seconds != 0))

@@ -22,7 +22,6 @@ typedef struct pd_page {
     uint32_t column;
     uint32_t n_items;
     uint64_t first_item;
-    uint64_t first_sequence; /* of the batch that brought the first item */
     bool sealed;             /* takes no more items */
     bool given_up;           /* its run failed while it was being encoded */
     int encode_result;

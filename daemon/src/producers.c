@@ -38,6 +38,21 @@ static pd_producer *producers_place(pd_producers *p) {
     return oldest;
 }
 
+/* The one of that instance, new when there is none. NULL: out of memory, or all are connected. */
+static pd_producer *producers_get(pd_producers *p, const char *instance) {
+    pd_producer *it = producers_find(p, instance);
+    if (it)
+        return it;
+    char *copy = strdup(instance);
+    it = copy ? producers_place(p) : NULL;
+    if (!it) {
+        free(copy);
+        return NULL;
+    }
+    *it = (pd_producer){.instance = copy};
+    return it;
+}
+
 pd_arrival pd_producers_arrive(pd_producers *p, const char *instance, uint64_t epoch,
                                struct pd_session *session, struct pd_session **ret_before,
                                uint64_t *ret_epoch) {
@@ -46,19 +61,22 @@ pd_arrival pd_producers_arrive(pd_producers *p, const char *instance, uint64_t e
         *ret_epoch = it->epoch;
         return PD_ARRIVAL_STALE;
     }
-    if (!it) {
-        char *copy = strdup(instance);
-        it = copy ? producers_place(p) : NULL;
-        if (!it) {
-            free(copy);
-            return PD_ARRIVAL_NO_ROOM;
-        }
-        *it = (pd_producer){.instance = copy};
-    }
+    it = producers_get(p, instance);
+    if (!it)
+        return PD_ARRIVAL_NO_ROOM;
     *ret_before = it->session;
     it->epoch = epoch;
     it->session = session;
     return PD_ARRIVED;
+}
+
+int pd_producers_know(pd_producers *p, const char *instance, uint64_t epoch) {
+    pd_producer *it = producers_get(p, instance);
+    if (!it)
+        return -1;
+    if (epoch > it->epoch)
+        it->epoch = epoch;
+    return 0;
 }
 
 void pd_producers_leave(pd_producers *p, const char *instance, const struct pd_session *session) {

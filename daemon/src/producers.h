@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "error.h"
+
 struct pd_session;
 
 typedef struct pd_producer {
@@ -36,6 +38,9 @@ typedef enum pd_arrival {
 pd_arrival pd_producers_arrive(pd_producers *producers, const char *instance, uint64_t epoch,
                                struct pd_session *session, struct pd_session **ret_before,
                                uint64_t *ret_epoch);
+
+/* A producer that was there before a restart: earlier starts of it are refused. Returns 0, or -1 when out of memory. */
+PD_MUST_USE int pd_producers_know(pd_producers *producers, const char *instance, uint64_t epoch);
 
 /* Its connection is gone; without effect when another has taken over. */
 void pd_producers_leave(pd_producers *producers, const char *instance, const struct pd_session *session);

@@ -48,6 +48,7 @@ uint8_t *pd_reply_opened(const pd_run *run, uint32_t handle, size_t *ret_bytes) 
         opened.n_groups = run->n_groups;
         opened.groups = groups;
         opened.batch_bytes = run->batch_bytes;
+        opened.window_bytes = PD_WINDOW_BYTES;
         opened.path = run->path;
         message.body_case = PHOTON__SERVER_MESSAGE__BODY_OPENED;
         message.opened = &opened;

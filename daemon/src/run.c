@@ -13,7 +13,7 @@ static const char *const run_state_names[PD_RUN_STATES] = {"opening", "running",
 
 /* Bit n of row s: state s may move to state n. */
 static const uint8_t run_moves[PD_RUN_STATES] = {
-    [PD_RUN_OPENING] = 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED,
+    [PD_RUN_OPENING] = 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED | 1u << PD_RUN_ENDED,
     [PD_RUN_RUNNING] = 1u << PD_RUN_DRAINING | 1u << PD_RUN_FAILED,
     [PD_RUN_DRAINING] = 1u << PD_RUN_CLOSING | 1u << PD_RUN_FAILED,
     [PD_RUN_CLOSING] = 1u << PD_RUN_ENDED | 1u << PD_RUN_FAILED,
@@ -85,7 +85,7 @@ static void run_end(pd_run *run) {
     if (run->events)
         run->events->ended(run->events_user, run);
     run->ended(run->ended_user, run);
-    uv_close((uv_handle_t *)&run->sync_timer, run_handle_closed);
+    uv_close((uv_handle_t *)&run->mark_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
 }
@@ -125,7 +125,7 @@ void pd_run__fail(pd_run *run, const char *text) {
     bool was_open = run->state != PD_RUN_OPENING;
     pd_error_set(&run->failure, "%s", text);
     run_move(run, PD_RUN_FAILED);
-    uv_timer_stop(&run->sync_timer);
+    uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
     uv_timer_stop(&run->summary.timer);
     if (was_open) {
@@ -142,19 +142,43 @@ void pd_run__fail(pd_run *run, const char *text) {
 
 /* ---- life ---- */
 
+static void run_named(pd_run *run, const char *name) {
+    snprintf(run->name, sizeof run->name, "%s", name);
+    snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->engine->volume)->path,
+             run->name);
+}
+
+/* Its Closed was lost: it is told again what the file holds. */
+static void run_closed_before(pd_run *run, const pd_open_task *open) {
+    run_named(run, open->given_name);
+    run->received = run->durable = open->closed_sequence;
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        run->columns[c].items = run->columns[c].durable_items = open->closed_items[c];
+        run->groups[run->columns[c].group].items = open->closed_items[c];
+    }
+    pd_log(PD_LOG_INFO, "run %s: it was closed before; that is told again", run->name);
+    run_end(run);
+}
+
+void pd_run__running(pd_run *run, pd_file *file, const char *name) {
+    run->file = file;
+    run_named(run, name);
+    run_move(run, PD_RUN_RUNNING);
+}
+
 void pd_run__opened(pd_run *run, const pd_open_task *open) {
     run->n_at_volume--;
     run->open_outcome = open->outcome;
+    if (open->outcome == PD_OPEN_CLOSED) {
+        run_closed_before(run, open);
+        return;
+    }
     if (open->outcome != PD_OPEN_DONE) {
         pd_run__fail(run, open->why.text);
         pd_run__progress(run);
         return;
     }
-    run->file = open->task.file;
-    snprintf(run->name, sizeof run->name, "%s", open->given_name);
-    snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->engine->volume)->path,
-             run->name);
-    run_move(run, PD_RUN_RUNNING);
+    pd_run__running(run, open->task.file, open->given_name);
     pd_count(&run->engine->counters.runs_opened, 1);
     pd_log(PD_LOG_INFO, "run %s: opened by %s, %u datasets, batches of up to %" PRIu64 " bytes", run->name,
            run->client_name, run->n_columns, run->batch_bytes);
@@ -184,13 +208,15 @@ void pd_run_close(pd_run *run, const char *reason) {
         return;
     }
     run_move(run, PD_RUN_DRAINING);
-    uv_timer_stop(&run->sync_timer);
+    uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
     pd_run__seal_all(run);
     pd_run__last_attributes(run);
     run->close.task = (pd_task){.event.happened = run_close_back, .kind = PD_TASK_CLOSE};
     run->close.sequence = run->received;
     pd_run__order(run, &run->close_order, &run->close.task, true);
+    if (run->engine->stopping)
+        pd_run_replay_end(run);
     pd_run_summary_finish(run);
     pd_run__flush(run);
 }
@@ -206,6 +232,10 @@ static void run_resume_over(uv_timer_t *timer) {
     pd_run_close(run, "its producer did not come back");
 }
 
+void pd_run__wait_for_producer(pd_run *run) {
+    uv_timer_start(&run->resume_timer, run_resume_over, run->engine->config->resume_timeout_ms, 0);
+}
+
 void pd_run_attach(pd_run *run, const pd_run_events *events, void *user) {
     run->events = events;
     run->events_user = user;
@@ -219,7 +249,7 @@ void pd_run_detach(pd_run *run) {
         return;
     pd_log(PD_LOG_WARNING, "run %s: its producer is gone; waiting %g s for it", run->name,
            run_resume_seconds(run));
-    uv_timer_start(&run->resume_timer, run_resume_over, run->engine->config->resume_timeout_ms, 0);
+    pd_run__wait_for_producer(run);
 }
 
 void pd_run_alive(pd_run *run, bool known, int64_t ticks) {

@@ -14,10 +14,11 @@
  * Order. Pages are encoded in any order and written in the order in which they filled. Attributes, marks and the
  * close stand in the same order, so a mark S reaches the writer behind exactly the pages that S needs.
  *
- * Durable. S is durable when all its items are in whole pages that are synced. A page that is still filling therefore
- * holds S back to before the batch that brought its first item, until the run is closed.
+ * Durable. A mark carries copies of the pages that are still filling, for the tail beside the file. So S is durable when
+ * the pages before the mark, and the slot of the tail that says S, are synced.
  *
- * Thread: the loop's. run.c: life; run_open.c: how it is made; run_data.c: batches and pages; run_attributes.c;
+ * Thread: the loop's. run.c: life; run_open.c: how it is made; run_resume.c: and made
+ * again after a crash; run_data.c: batches and pages; run_attributes.c;
  * run_mark.c: what is durable; run_summary.c: the summary's chain of jobs and the exports.
  */
 #ifndef PD_RUN_H
@@ -34,6 +35,9 @@
 #include "wire/batch.h"
 
 enum { PD_INSTANCE_BYTES = 128, PD_CLIENT_NAME_BYTES = 128 };
+
+/* Column bytes that a client is asked to keep until they are durable, at most: half of them makes a sync come early. */
+#define PD_WINDOW_BYTES (UINT64_C(64) << 20)
 
 typedef enum pd_run_state {
     PD_RUN_OPENING = 0,
@@ -61,12 +65,24 @@ typedef struct pd_column {
     uint32_t item_bytes;
     uint32_t page_items;
     uint64_t items;         /* received */
-    uint64_t marked_items;  /* in whole pages before the last mark */
+    uint64_t written_items; /* the file and its tail hold, as readers see them */
     uint64_t durable_items; /* known to be readable from the file after a crash */
     pd_page *filling;       /* NULL: none */
     pd_page *held_first;    /* pages that the summary still needs, oldest first */
     pd_page *held_last;
 } pd_column;
+
+/* What the run is at one moment, on its way to a slot of the tail. */
+typedef struct pd_run_mark {
+    pd_mark_task task;
+    pd_order order;
+    struct pd_run *run;
+    bool out;
+    d7_tail_dataset *datasets; /* [n_columns] */
+    uint8_t *values;           /* [n_columns * PD_PAGE_BYTES] of the pages that are filling */
+} pd_run_mark;
+
+enum { PD_RUN_MARKS = 2 }; /* under way at a time */
 
 /* What a client asked for, checked. Everything is borrowed for pd_run_create(). */
 typedef struct pd_run_spec {
@@ -75,6 +91,7 @@ typedef struct pd_run_spec {
     bool counter;
     const char *profile; /* "" when the datasets were given */
     const char *instance;
+    uint64_t epoch; /* of that producer's start */
     const char *client_name;
     const pd_dataset *datasets;
     size_t n_datasets;
@@ -120,6 +137,7 @@ struct pd_run {
     char id_hex[2 * PD_RUN_ID_BYTES + 1];
     char name[PD_RUN_NAME_BYTES + 1]; /* the one it got, once it is open */
     char instance[PD_INSTANCE_BYTES + 1];
+    uint64_t epoch; /* of the start of its producer that spoke for it last */
     char client_name[PD_CLIENT_NAME_BYTES + 1];
     char *profile;
     char *path; /* [path_bytes] of the file; empty until it is open */
@@ -151,12 +169,13 @@ struct pd_run {
     pd_task drop;
 
     /* Marks (run_mark.c). */
-    pd_mark_task mark;
-    pd_order mark_order;
-    bool mark_out;
-    bool dirty; /* something was taken since the last mark was made */
-    uint64_t marked;
-    uv_timer_t sync_timer;
+    pd_run_mark marks[PD_RUN_MARKS];
+    bool sync_out;         /* a mark that is to be synced is under way */
+    uint64_t marked;       /* S of the last mark */
+    uint64_t synced;       /* S of the last one that was to be synced */
+    uint64_t synced_bytes; /* of received_bytes, those up to it */
+    uint64_t last_sync_ns; /* when it was made; 0: never */
+    uv_timer_t mark_timer;
 
     pd_run_summary summary;
 
@@ -186,6 +205,14 @@ struct pd_run {
  *  Returns  0; -1 with why (NO_ROOM): there is no run */
 PD_MUST_USE int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
                               void *ended_user, pd_refusal *why);
+
+/* Goes on with a recovered file, before the loop runs: the run is detached, and closed when nobody comes back.
+ *  file   the run's from now on; on failure the caller's
+ *  slot   what the file holds, and what is in no page yet
+ *  Returns  0; -1 with why: there is no run */
+PD_MUST_USE int pd_run_resume(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_file *file,
+                              const d7_tail_slot *slot, pd_run_ended *ended, void *ended_user,
+                              pd_refusal *why);
 
 /* Who is told from now on. A run with nobody is closed after the configuration's resume time. */
 void pd_run_attach(pd_run *run, const pd_run_events *events, void *user);
@@ -235,6 +262,8 @@ typedef struct pd_run_attributes_item {
 
 /* run.c */
 void pd_run__opened(pd_run *run, const pd_open_task *open); /* the file is there, or it is not */
+void pd_run__running(pd_run *run, pd_file *file, const char *name);
+void pd_run__wait_for_producer(pd_run *run); /* for the resume time */
 void pd_run__fail(pd_run *run, const char *text);
 void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready); /* gives it its place */
 void pd_run__flush(pd_run *run);                     /* sends on what is ready and at its turn */
@@ -242,10 +271,16 @@ void pd_run__progress(pd_run *run);                  /* something came back: can
 void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run fails with it */
 
 /* run_open.c */
+/* A run with its room in the ring and its summary, without a file: its timers are to be made. */
+int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
+                 void *ended_user, pd_refusal *why);
+void pd_run__init_handles(pd_run *run);
 void pd_run__unreserve(pd_run *run);
 void pd_run__free(pd_run *run);
 
 /* run_data.c */
+/* Items that are in no page of the file: they begin the column's next page. */
+void pd_run__refill(pd_run *run, uint32_t column, const d7_tail_slot *slot, uint32_t n_items);
 void pd_run__seal_all(pd_run *run); /* whatever is filling becomes a short page */
 void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes that the loop holds */
 void pd_run__release(pd_run *run, pd_page *page);
@@ -257,8 +292,9 @@ void pd_run__attributes_release(pd_run_attributes_item *item);
 void pd_run__last_attributes(pd_run *run); /* those that the daemon writes at the end */
 
 /* run_mark.c */
-void pd_run__mark_start(pd_run *run);
-void pd_run__mark_dirty(pd_run *run);
+int pd_run__mark_init(pd_run *run); /* takes the memory: 0, or -1 */
+void pd_run__mark_free(pd_run *run);
+void pd_run__mark_due(pd_run *run);    /* something was taken */
 void pd_run__all_durable(pd_run *run); /* the file is closed */
 
 #endif

@@ -1,4 +1,4 @@
-/* Attributes that come during a run: sequenced like batches, durable once an Index entry of the file holds them. */
+/* Attributes that come during a run: sequenced like batches, and as durable. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +52,11 @@ static pd_run_attributes_item *attributes_copy(const pd_attribute *attributes, s
     return item;
 }
 
-static void attributes_queue(pd_run *run, pd_run_attributes_item *item, uint64_t sequence) {
+static void attributes_queue(pd_run *run, pd_run_attributes_item *item) {
     item->run = run;
     item->holders = 1;
     run->attribute_bytes += item->bytes;
     item->task.task = (pd_task){.event.happened = attributes_back, .kind = PD_TASK_ATTRIBUTES};
-    item->task.sequence = sequence;
     if (run->summary.summary) {
         item->holders++;
         pd_list_push(&run->summary.attributes, &item->summary_link);
@@ -105,8 +104,8 @@ pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *a
     }
     item->bytes = bytes;
     run->received = sequence;
-    attributes_queue(run, item, sequence);
-    pd_run__mark_dirty(run);
+    attributes_queue(run, item);
+    pd_run__mark_due(run);
     pd_run__flush(run);
     return PD_TAKEN;
 }
@@ -118,7 +117,7 @@ void pd_run__last_attributes(pd_run *run) {
     snprintf(text, sizeof text, "%" PRIu64, run->lost_before);
     pd_run_attributes_item *item = attributes_copy(&(pd_attribute){"photond.lost_before", text}, 1);
     if (item)
-        attributes_queue(run, item, run->received);
+        attributes_queue(run, item);
     else
         pd_log(PD_LOG_WARNING,
                "run %s: out of memory: the file does not say that the hardware lost %s events", run->name,

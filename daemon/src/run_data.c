@@ -52,19 +52,30 @@ static void page_encoded(uv_work_t *work, int status) {
     pd_run__progress(run);
 }
 
-static pd_page *page_begin(pd_run *run, uint32_t c, uint64_t sequence) {
+static pd_page *page_begin(pd_run *run, uint32_t c) {
     pd_column *column = &run->columns[c];
     pd_page *page = (pd_page *)(void *)pd_ring_take(&run->engine->ring, &run->quota);
     page->run = run;
     page->column = c;
     page->n_items = 0;
     page->first_item = column->items;
-    page->first_sequence = sequence;
     page->sealed = page->given_up = false;
     page->next_held = NULL;
     column->filling = page;
     pd_run_summary_hold(run, page);
     return page;
+}
+
+void pd_run__refill(pd_run *run, uint32_t c, const d7_tail_slot *slot, uint32_t n_items) {
+    pd_column *column = &run->columns[c];
+    column->items -= n_items;
+    pd_page *page = page_begin(run, c);
+    /* it was checked that there are so many */
+    int failed = d7_tail_slot_values(slot, c, 0, n_items, page->slot.raw);
+    assert(failed == 0);
+    (void)failed;
+    page->n_items = n_items;
+    column->items += n_items;
 }
 
 /* Takes no more: into the run's order, and to the pool. */
@@ -110,9 +121,10 @@ void pd_run__give_up(pd_run *run) {
                 pd_run__release(run, page);
             else
                 page->given_up = true;
+        } else if (order->task->kind == PD_TASK_MARK) {
+            pd_container_of(order, pd_run_mark, order)->out = false;
         }
     }
-    run->mark_out = false;
 }
 
 /* ---- batches ---- */
@@ -173,10 +185,10 @@ static bool batch_fits(const pd_run *run, const wire_batch *batch) {
     return slots <= pd_ring_available(&run->engine->ring, &run->quota);
 }
 
-static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t n, uint64_t sequence) {
+static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t n) {
     pd_column *column = &run->columns[c];
     while (n > 0) {
-        pd_page *page = column->filling ? column->filling : page_begin(run, c, sequence);
+        pd_page *page = column->filling ? column->filling : page_begin(run, c);
         uint64_t room = column->page_items - page->n_items;
         uint64_t k = n < room ? n : room;
         bytes_copy_le(page->slot.raw + (size_t)page->n_items * column->item_bytes, data, (size_t)k,
@@ -196,7 +208,7 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b) {
 
 static void batch_store(pd_run *run, const wire_batch *batch) {
     for (uint32_t c = 0; c < run->n_columns; c++)
-        column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group], batch->sequence);
+        column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
     for (uint32_t g = 0; g < run->n_groups; g++) {
         run->groups[g].items += batch->counts[g];
         run->received_bytes += batch->counts[g] * run->groups[g].item_bytes;
@@ -207,7 +219,7 @@ static void batch_store(pd_run *run, const wire_batch *batch) {
     pd_count(&run->engine->counters.batches_received, 1);
     pd_count(&run->engine->counters.photons_received, batch->counts[0]);
     run->summary.changed = true;
-    pd_run__mark_dirty(run);
+    pd_run__mark_due(run);
     pd_run_summary_kick(run);
 }
 

@@ -1,71 +1,166 @@
-/* What is durable: at each sync interval, when something new lies in whole pages, a mark goes to the writer behind
- * them, and comes back when they are synced. One mark at a time. */
-#include <inttypes.h>
+/* What is durable. Marks go to the writer in the run's order, so a mark S stands behind exactly the pages that S needs;
+ * what lies in pages that are still filling goes along as a copy. While something new comes there is a mark every
+ * PD_MARK_INTERVAL_MS: what it says survives the end of this program. One in sync_interval_ms is synced, or earlier,
+ * when much came meanwhile: what it says survives a power cut, and is acknowledged as durable. */
+#include <stdlib.h>
+#include <string.h>
 
+#include "clock.h"
 #include "run.h"
 
-/* The last sequence number of which no item lies in a page that is still filling. */
-static uint64_t mark_sequence(const pd_run *run) {
-    uint64_t sequence = run->received;
-    for (uint32_t c = 0; c < run->n_columns; c++) {
-        const pd_page *page = run->columns[c].filling;
-        if (page && page->first_sequence - 1 < sequence)
-            sequence = page->first_sequence - 1;
+enum {
+    MARK_INTERVAL_MS = 100,
+    MARK_COLUMN_MS = 4 /* and so much for each dataset: tails of many cost some MB a second at most */
+};
+
+#define NS_PER_MS 1000000u
+
+int pd_run__mark_init(pd_run *run) {
+    for (int i = 0; i < PD_RUN_MARKS; i++) {
+        pd_run_mark *m = &run->marks[i];
+        m->run = run;
+        m->datasets = calloc(run->n_columns, sizeof *m->datasets);
+        m->values = malloc((size_t)run->n_columns * PD_PAGE_BYTES);
+        if (!m->datasets || !m->values)
+            return -1;
     }
-    return sequence;
+    return 0;
+}
+
+void pd_run__mark_free(pd_run *run) {
+    for (int i = 0; i < PD_RUN_MARKS; i++) {
+        free(run->marks[i].datasets);
+        free(run->marks[i].values);
+    }
+}
+
+static uint64_t mark_wait_ms(const pd_run *run) {
+    uint64_t columns_ms = (uint64_t)run->n_columns * MARK_COLUMN_MS;
+    uint64_t wait_ms = columns_ms > MARK_INTERVAL_MS ? columns_ms : MARK_INTERVAL_MS;
+    return wait_ms < run->engine->config->sync_interval_ms ? wait_ms : run->engine->config->sync_interval_ms;
 }
 
 static void mark_moved(pd_run *run) {
-    pd_column *first = &run->columns[0];
-    uint64_t before = first->durable_items;
-    for (uint32_t c = 0; c < run->n_columns; c++)
-        run->columns[c].durable_items = run->columns[c].marked_items;
-    pd_count(&run->engine->counters.photons_durable, first->durable_items - before);
     run->last_durable_ns = uv_hrtime();
     if (run->events)
         run->events->durable(run->events_user, run);
 }
 
+static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
+    if (c == 0)
+        pd_count(&run->engine->counters.photons_durable, items - run->columns[c].durable_items);
+    run->columns[c].durable_items = items;
+}
+
+static void mark_synced(pd_run *run, const pd_run_mark *m) {
+    run->durable = m->task.mark.sequence;
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        column_durable(run, c, m->datasets[c].items);
+    mark_moved(run);
+}
+
 static void mark_back(pd_event *event) {
-    pd_run *run = pd_container_of(event, pd_run, mark.task.event);
-    run->mark_out = false;
-    pd_run__back(run, &run->mark.task);
-    if (run->state != PD_RUN_FAILED && run->mark.sequence > run->durable) {
-        run->durable = run->mark.sequence;
-        mark_moved(run);
+    pd_run_mark *m = pd_container_of(event, pd_run_mark, task.task.event);
+    pd_run *run = m->run;
+    m->out = false;
+    if (m->task.sync)
+        run->sync_out = false;
+    pd_run__back(run, &m->task.task);
+    if (run->state != PD_RUN_FAILED) {
+        for (uint32_t c = 0; c < run->n_columns; c++)
+            if (m->datasets[c].items > run->columns[c].written_items)
+                run->columns[c].written_items = m->datasets[c].items;
+        if (m->task.sync)
+            mark_synced(run, m);
+        if (run->summary.replay.on)
+            pd_run_summary_kick(run);
     }
-    if (run->state == PD_RUN_RUNNING && run->dirty)
-        pd_run__mark_dirty(run);
+    pd_run__mark_due(run);
     pd_run__progress(run);
 }
 
-static void mark_make(uv_timer_t *timer) {
-    pd_run *run = timer->data;
-    uint64_t sequence = mark_sequence(run);
-    run->dirty = false;
-    if (sequence <= run->marked)
-        return;
-    run->marked = sequence;
-    for (uint32_t c = 0; c < run->n_columns; c++) {
-        const pd_page *page = run->columns[c].filling;
-        run->columns[c].marked_items = run->columns[c].items - (page ? page->n_items : 0);
+static void mark_copy_column(pd_run_mark *m, uint32_t c) {
+    const pd_column *column = &m->run->columns[c];
+    uint8_t *values = m->values + (size_t)c * PD_PAGE_BYTES;
+    uint32_t n = column->filling ? column->filling->n_items : 0;
+    if (n > 0)
+        memcpy(values, column->filling->slot.raw, (size_t)n * column->item_bytes);
+    m->datasets[c] = (d7_tail_dataset){
+        .type = column->dataset.type, .items = column->items, .n_partial = n, .partial = values};
+}
+
+static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        mark_copy_column(m, c);
+    m->out = true;
+    m->task = (pd_mark_task){
+        .task = {.event.happened = mark_back, .kind = PD_TASK_MARK},
+        .sync = sync,
+        .mark = {.sequence = run->received,
+                 .producer = run->instance,
+                 .epoch = run->epoch,
+                 .clock = {.monotonic_ns = uv_hrtime(), .utc_ns = (int64_t)pd_utc_ns()},
+                 .datasets = m->datasets,
+                 .n_datasets = run->n_columns},
+    };
+    run->marked = run->received;
+    if (sync) {
+        run->sync_out = true;
+        run->synced = run->received;
+        run->synced_bytes = run->received_bytes;
+        run->last_sync_ns = uv_hrtime();
     }
-    run->mark.task = (pd_task){.event.happened = mark_back, .kind = PD_TASK_MARK};
-    run->mark.sequence = sequence;
-    run->mark_out = true;
-    pd_run__order(run, &run->mark_order, &run->mark.task, true);
+    pd_run__order(run, &m->order, &m->task.task, true);
     pd_run__flush(run);
 }
 
-void pd_run__mark_dirty(pd_run *run) {
-    run->dirty = true;
-    if (!run->mark_out && !uv_is_active((uv_handle_t *)&run->sync_timer))
-        uv_timer_start(&run->sync_timer, mark_make, run->engine->config->sync_interval_ms, 0);
+static pd_run_mark *mark_free_one(pd_run *run) {
+    for (int i = 0; i < PD_RUN_MARKS; i++)
+        if (!run->marks[i].out)
+            return &run->marks[i];
+    return NULL;
+}
+
+static bool sync_is_early(const pd_run *run) {
+    return run->received_bytes - run->synced_bytes >= PD_WINDOW_BYTES / 2;
+}
+
+static bool sync_is_due(const pd_run *run) {
+    uint64_t interval_ns = run->engine->config->sync_interval_ms * NS_PER_MS;
+    return !run->sync_out && run->synced < run->received &&
+           (sync_is_early(run) || uv_hrtime() - run->last_sync_ns >= interval_ns);
+}
+
+static void mark_now(pd_run *run) {
+    pd_run_mark *m = mark_free_one(run);
+    if (m && sync_is_due(run))
+        mark_make(run, m, true);
+    else if (m && run->marked < run->received)
+        mark_make(run, m, false);
+}
+
+static void mark_tick(uv_timer_t *timer) {
+    pd_run *run = timer->data;
+    mark_now(run);
+    pd_run__mark_due(run);
+}
+
+void pd_run__mark_due(pd_run *run) {
+    if (run->state != PD_RUN_RUNNING || run->synced == run->received)
+        return;
+    if (!run->sync_out && sync_is_early(run))
+        mark_now(run);
+    if (!uv_is_active((uv_handle_t *)&run->mark_timer))
+        uv_timer_start(&run->mark_timer, mark_tick, mark_wait_ms(run), 0);
 }
 
 void pd_run__all_durable(pd_run *run) {
-    for (uint32_t c = 0; c < run->n_columns; c++)
-        run->columns[c].marked_items = run->columns[c].items;
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        column_durable(run, c, run->columns[c].items);
+        run->columns[c].written_items = run->columns[c].items;
+    }
+    if (run->summary.replay.on)
+        pd_run_summary_kick(run);
     run->durable = run->received;
     mark_moved(run);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "ingest.pb-c.h"
 #include "run.h"
 
@@ -24,6 +25,7 @@ typedef struct open_request {
     d7_dataset *datasets;
     d7_attribute *attributes;
     char *texts;
+    uint64_t *closed_items;
 } open_request;
 
 int pd_refuse(pd_refusal *why, int code, const char *field, const char *text) {
@@ -185,6 +187,7 @@ static void open_request_free(open_request *request) {
     free(request->datasets);
     free(request->attributes);
     free(request->texts);
+    free(request->closed_items);
     free(request);
 }
 
@@ -241,7 +244,9 @@ static open_request *open_request_make(pd_run *run, const pd_run_spec *spec) {
     request->run = run;
     request->name = strdup(spec->name);
     request->datasets = calloc(run->n_columns, sizeof *request->datasets);
-    if (!request->name || !request->datasets || open_add_attributes(request, run, spec) != 0) {
+    request->closed_items = calloc(run->n_columns, sizeof *request->closed_items);
+    if (!request->name || !request->datasets || !request->closed_items ||
+        open_add_attributes(request, run, spec) != 0) {
         open_request_free(request);
         return NULL;
     }
@@ -250,6 +255,10 @@ static open_request *open_request_make(pd_run *run, const pd_run_spec *spec) {
     request->open.task.kind = PD_TASK_OPEN;
     request->open.task.event.happened = open_back;
     request->open.id = run->id;
+    request->open.closed_items = request->closed_items;
+    request->open.producer = run->instance;
+    request->open.epoch = run->epoch;
+    request->open.clock = (d7_tail_clock){.monotonic_ns = uv_hrtime(), .utc_ns = (int64_t)pd_utc_ns()};
     request->open.name = request->name;
     request->open.counter = spec->counter;
     request->open.datasets = request->datasets;
@@ -266,6 +275,7 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
     snprintf(run->name, sizeof run->name, "%s", spec->name);
     snprintf(run->instance, sizeof run->instance, "%s", spec->instance);
     snprintf(run->client_name, sizeof run->client_name, "%s", spec->client_name);
+    run->epoch = spec->epoch;
     run->profile = strdup(spec->profile);
     size_t path_bytes = strlen(pd_volume_datadir(run->engine->volume)->path) + PD_FILE_NAME_BYTES + 2;
     run->path = calloc(1, path_bytes);
@@ -273,8 +283,8 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
     return run->profile && run->path ? 0 : -1;
 }
 
-static void run_init_handles(pd_run *run) {
-    uv_timer_t *const timers[] = {&run->sync_timer, &run->resume_timer, &run->summary.timer};
+void pd_run__init_handles(pd_run *run) {
+    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer};
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         uv_timer_init(run->engine->loop, timers[i]);
         timers[i]->data = run;
@@ -293,7 +303,8 @@ static int run_count_attributes(pd_run *run, const pd_run_spec *spec, pd_refusal
 
 static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     pd_error err = {""};
-    if (run_identify(run, spec) != 0 || run_copy_datasets(run, spec) != 0 || run_make_groups(run) != 0)
+    if (run_identify(run, spec) != 0 || run_copy_datasets(run, spec) != 0 || run_make_groups(run) != 0 ||
+        pd_run__mark_init(run) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     if (run_count_attributes(run, spec, why) != 0)
         return -1;
@@ -302,8 +313,8 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     return run_reserve(run, why);
 }
 
-int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
-                  void *ended_user, pd_refusal *why) {
+int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
+                 void *ended_user, pd_refusal *why) {
     pd_run *run = calloc(1, sizeof *run);
     if (!run)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
@@ -321,13 +332,22 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
         pd_run__free(run);
         return -1;
     }
+    *ret = run;
+    return 0;
+}
+
+int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
+                  void *ended_user, pd_refusal *why) {
+    pd_run *run;
+    if (pd_run__make(&run, engine, spec, ended, ended_user, why) != 0)
+        return -1;
     open_request *request = open_request_make(run, spec);
     if (!request) {
         pd_run__unreserve(run);
         pd_run__free(run);
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     }
-    run_init_handles(run);
+    pd_run__init_handles(run);
     run->n_at_volume = 1;
     pd_volume_submit(engine->volume, &request->open.task);
     *ret = run;
@@ -336,6 +356,7 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
 
 void pd_run__free(pd_run *run) {
     pd_run_summary_free(run);
+    pd_run__mark_free(run);
     for (uint32_t g = 0; g < run->n_groups; g++)
         free(run->groups[g].columns);
     free(run->groups);

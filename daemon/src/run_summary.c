@@ -10,7 +10,8 @@
 /* ---- pages that the summary needs ---- */
 
 void pd_run_summary_hold(pd_run *run, pd_page *page) {
-    if (!run->summary.summary)
+    const pd_run_replay *replay = &run->summary.replay;
+    if (!run->summary.summary || replay->failed || (replay->on && !replay->joining))
         return;
     pd_column *column = &run->columns[page->column];
     page->slot.holders++;
@@ -94,25 +95,30 @@ static void tiles_collect(pd_run *run) {
 
 /* ---- the chain ---- */
 
-/* The pool: tells the summary what is new, and bins. */
-static void summary_bin(uv_work_t *work) {
-    pd_run *run = work->data;
+/* The pool: what is new but for events. */
+static void summary_tell(pd_run *run) {
     pd_run_summary *s = &run->summary;
     pd_summary_tick(s->summary, s->elapsed_ns);
-    if (s->job_instrument_time_known)
-        pd_summary_instrument_time(s->summary, s->job_instrument_time);
     for (pd_link *link = s->job_attributes; link; link = link->next) {
         pd_run_attributes_item *item = pd_container_of(link, pd_run_attributes_item, summary_link);
         for (size_t i = 0; i < item->task.n && s->job_result == 0; i++)
             s->job_result = pd_summary_attribute(s->summary, item->task.attributes[i].key,
                                                  item->task.attributes[i].value, &s->job_error);
     }
+}
+
+/* The pool: tells the summary what is new, and bins. */
+static void summary_bin(uv_work_t *work) {
+    pd_run *run = work->data;
+    pd_run_summary *s = &run->summary;
+    summary_tell(run);
+    if (s->job_instrument_time_known)
+        pd_summary_instrument_time(s->summary, s->job_instrument_time);
     for (uint32_t t = 0; t < s->n_tiles; t++) {
         const pd_tile *tile = &s->tiles[t];
         pd_summary_bin(s->summary, tile->group, tile->columns, tile->first_item, tile->n_items);
     }
 }
-
 /* The pool: the accumulators into the snapshot. */
 static void summary_freeze(uv_work_t *work) {
     pd_run *run = work->data;
@@ -120,6 +126,13 @@ static void summary_freeze(uv_work_t *work) {
     pd_summary_tick(s->summary, s->elapsed_ns);
     s->job_result =
         pd_summary_freeze(s->summary, s->exports + s->exports_failed + 1, &s->snapshot, &s->job_error);
+}
+
+/* The pool. */
+static void summary_replay(uv_work_t *work) {
+    pd_run *run = work->data;
+    summary_tell(run);
+    pd_run_replay_work(run);
 }
 
 static void summary_failed(pd_run *run) {
@@ -189,6 +202,12 @@ static void summary_done(uv_work_t *work, int status) {
     job_attributes_release(s);
     if (s->freezes) {
         summary_export(run);
+    } else if (s->replays) {
+        pd_run_replay_done(run);
+        if (s->job_result != 0)
+            summary_failed(run);
+        if (s->replay.failed)
+            pd_run_summary_release(run);
     } else {
         if (s->job_result != 0)
             summary_failed(run);
@@ -201,40 +220,58 @@ static void summary_done(uv_work_t *work, int status) {
     pd_run__progress(run);
 }
 
-static void summary_submit(pd_run *run, bool freeze) {
+typedef enum summary_job { SUMMARY_BIN, SUMMARY_FREEZE, SUMMARY_REPLAY } summary_job;
+
+static void summary_submit(pd_run *run, summary_job kind) {
+    static const uv_work_cb works[] = {summary_bin, summary_freeze, summary_replay};
     pd_run_summary *s = &run->summary;
     s->busy = true;
-    s->freezes = freeze;
+    s->freezes = kind == SUMMARY_FREEZE;
+    s->replays = kind == SUMMARY_REPLAY;
     s->job_result = 0;
     s->job_attributes = NULL;
     s->elapsed_ns = uv_hrtime() - run->opened_ns;
-    if (freeze) {
+    if (kind == SUMMARY_FREEZE) {
         s->freeze_wanted = s->changed = false;
         s->job_final = s->final_wanted;
-        s->job_photons = s->upto[0];
+        s->job_photons = pd_summary_items(s->summary, 0);
     } else {
         s->job_attributes = pd_list_take(&s->attributes);
+    }
+    if (kind == SUMMARY_BIN) {
         s->job_instrument_time_known = s->instrument_time_known;
         s->job_instrument_time = s->instrument_time;
         s->instrument_time_known = false;
     }
     s->work.data = run;
-    int failed =
-        uv_queue_work(run->engine->loop, &s->work, freeze ? summary_freeze : summary_bin, summary_done);
+    int failed = uv_queue_work(run->engine->loop, &s->work, works[kind], summary_done);
     assert(failed == 0); /* it only fails without a function to call */
     (void)failed;
+}
+
+/* While the file is read again, or could not be: exports between the pieces, of what is binned so far; the last one waits for the whole. */
+static void summary_kick_replay(pd_run *run) {
+    pd_run_summary *s = &run->summary;
+    if (s->freeze_wanted && (!s->final_wanted || s->replay.failed) && !s->exporting)
+        summary_submit(run, SUMMARY_FREEZE);
+    else if (s->replay.on && pd_run_replay_next(run))
+        summary_submit(run, SUMMARY_REPLAY);
 }
 
 void pd_run_summary_kick(pd_run *run) {
     pd_run_summary *s = &run->summary;
     if (!s->summary || s->busy || run->state == PD_RUN_FAILED)
         return;
+    if (s->replay.on || s->replay.failed)
+        summary_kick_replay(run);
+    if (s->busy || s->replay.on || s->replay.failed)
+        return;
     tiles_collect(run);
     bool news = s->freeze_wanted && (s->attributes.first || s->instrument_time_known);
     if (s->n_tiles > 0 || news)
-        summary_submit(run, false);
+        summary_submit(run, SUMMARY_BIN);
     else if (s->freeze_wanted && !s->exporting)
-        summary_submit(run, true);
+        summary_submit(run, SUMMARY_FREEZE);
 }
 
 static void summary_want_freeze(pd_run *run) {
@@ -336,6 +373,7 @@ void pd_run_summary_free(pd_run *run) {
     pd_run_summary *s = &run->summary;
     s->job_attributes = pd_list_take(&s->attributes);
     job_attributes_release(s);
+    pd_run_replay_free(run);
     pd_snapshot_clear(&s->snapshot);
     pd_export_target_clear(&s->target);
     pd_summary_free(s->summary);

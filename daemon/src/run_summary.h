@@ -17,6 +17,7 @@
 #include "exporter.h"
 #include "inbox.h"
 #include "queue.h"
+#include "run_replay.h"
 #include "summary.h"
 
 struct pd_run;
@@ -41,6 +42,7 @@ typedef struct pd_run_summary {
     uv_work_t work;
     bool busy;    /* a job is in the pool and owns all but these flags */
     bool freezes; /* that job is a freeze */
+    bool replays; /* it reads the file */
     pd_tile tiles[PD_TILES_PER_JOB];
     uint32_t n_tiles;
     const void **pointers; /* [PD_TILES_PER_JOB * widest group] */
@@ -57,6 +59,7 @@ typedef struct pd_run_summary {
     int job_result;
     pd_error job_error;
 
+    pd_run_replay replay; /* of what was recorded before a restart */
     bool freeze_wanted;
     bool final_wanted; /* the run is closed: once more, then done */
     bool last_failed;  /* the export tried last is not in place */

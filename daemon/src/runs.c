@@ -76,22 +76,44 @@ static void runs_ended(void *user, pd_run *run) {
     memmove(&runs->items[i], &runs->items[i + 1], (runs->n - i - 1) * sizeof(pd_run *));
     runs->n--;
     /* An opening that was refused may be tried again under the same id. */
-    if (run->open_outcome == PD_OPEN_DONE)
+    if (run->open_outcome == PD_OPEN_DONE || run->open_outcome == PD_OPEN_CLOSED)
         runs_remember(runs, run);
     if (runs->n == 0 && runs->emptied)
         runs->emptied(runs->emptied_user);
 }
 
+static int runs_check_room(const pd_runs *runs, pd_refusal *why) {
+    if (runs->n < runs->cap)
+        return 0;
+    why->code = PHOTON__ERROR_CODE__ERROR_NO_ROOM;
+    snprintf(why->text, sizeof why->text, "%zu runs are open, more are not allowed", runs->n);
+    return -1;
+}
+
 int pd_runs_open(pd_runs *runs, const pd_run_spec *spec, pd_run **ret, pd_refusal *why) {
-    if (runs->n >= runs->cap) {
-        why->code = PHOTON__ERROR_CODE__ERROR_NO_ROOM;
-        snprintf(why->text, sizeof why->text, "%zu runs are open, more are not allowed", runs->n);
-        return -1;
-    }
-    if (pd_run_create(ret, runs->engine, spec, runs_ended, runs, why) != 0)
+    if (runs_check_room(runs, why) != 0 || pd_run_create(ret, runs->engine, spec, runs_ended, runs, why) != 0)
         return -1;
     runs->items[runs->n++] = *ret;
     return 0;
+}
+
+int pd_runs_resume(pd_runs *runs, const pd_run_spec *spec, pd_file *file, const d7_tail_slot *slot,
+                   pd_refusal *why) {
+    pd_run *run;
+    if (pd_runs_find(runs, spec->id))
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_RUN_FAILED, "", "another file is of the same run");
+    if (runs_check_room(runs, why) != 0 ||
+        pd_run_resume(&run, runs->engine, spec, file, slot, runs_ended, runs, why) != 0)
+        return -1;
+    runs->items[runs->n++] = run;
+    return 0;
+}
+
+pd_run *pd_runs_find_name(const pd_runs *runs, const char *name) {
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->items[i]->name, name) == 0)
+            return runs->items[i];
+    return NULL;
 }
 
 pd_run *pd_runs_find(const pd_runs *runs, const uint8_t id[PD_RUN_ID_BYTES]) {

@@ -35,6 +35,13 @@ void pd_runs_free(pd_runs *runs);
 /* Opens a run, if there may be another. Returns 0; -1 with why. */
 PD_MUST_USE int pd_runs_open(pd_runs *runs, const pd_run_spec *spec, pd_run **ret, pd_refusal *why);
 
+/* Goes on with a recovered one: see pd_run_resume(). */
+PD_MUST_USE int pd_runs_resume(pd_runs *runs, const pd_run_spec *spec, pd_file *file,
+                               const d7_tail_slot *slot, pd_refusal *why);
+
+/* The open run of that name; NULL: there is none. */
+pd_run *pd_runs_find_name(const pd_runs *runs, const char *name);
+
 pd_run *pd_runs_find(const pd_runs *runs, const uint8_t id[PD_RUN_ID_BYTES]);
 const pd_past_run *pd_runs_find_past(const pd_runs *runs, const uint8_t id[PD_RUN_ID_BYTES]);
 

@@ -76,6 +76,7 @@ static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offs
                                          "no run is announced that this could join");
     plan.spec.instance = s->instance;
     plan.spec.client_name = s->client_name;
+    plan.spec.epoch = s->epoch;
     if (!failed && pd_session__reserve_attachment(s) != 0)
         failed = pd_refuse(&why, CODE(LIMIT), "open", "more runs than Limits.runs allows");
     if (!failed)
@@ -89,6 +90,16 @@ static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offs
         return open_refuse(s, open, &why, offset);
     pd_session__attach(s, run);
     return PD_HEARD;
+}
+
+/* The producer does not know the run's id any more: the open one of that name is meant. */
+static pd_heard open_resume(pd_session *s, const Photon__Open *open, uint64_t offset) {
+    pd_refusal why = {0};
+    pd_run *run = pd_runs_find_name(s->runs, open->name);
+    if (run)
+        return open_again(s, open, run, offset);
+    pd_refuse(&why, CODE(UNKNOWN_RUN), "open.name", "no run of this id or name is open to be gone on with");
+    return open_refuse(s, open, &why, offset);
 }
 
 pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offset) {
@@ -107,6 +118,8 @@ pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offs
         pd_refuse(&why, CODE(SHUTTING_DOWN), "", "the daemon is stopping");
         return open_refuse(s, open, &why, offset);
     }
+    if (open->mode == PHOTON__OPEN_MODE__MODE_RESUME)
+        return open_resume(s, open, offset);
     if (s->runs->engine->draining) {
         pd_refuse(&why, CODE(SHUTTING_DOWN), "", "the daemon is being drained: it takes no new runs");
         return open_refuse(s, open, &why, offset);

@@ -52,6 +52,7 @@ static void event_failed_to_open(pd_session *s, const pd_run *run) {
     static const int codes[] = {
         [PD_OPEN_DONE] = CODE(RUN_FAILED),
         [PD_OPEN_TAKEN] = CODE(NAME_TAKEN),
+        [PD_OPEN_CLOSED] = CODE(RUN_CLOSED),
         [PD_OPEN_NOROOM] = CODE(NO_ROOM),
         [PD_OPEN_FAILED] = CODE(RUN_FAILED),
     };
@@ -68,7 +69,7 @@ static void event_failed_to_open(pd_session *s, const pd_run *run) {
 static void event_failed(void *user, pd_run *run) {
     pd_session *s = user;
     pd_attachment *a = pd_session__attachment(s, run);
-    if (run->open_outcome != PD_OPEN_DONE)
+    if (run->open_outcome != PD_OPEN_DONE && run->open_outcome != PD_OPEN_CLOSED)
         event_failed_to_open(s, run);
     else
         pd_session_complain(s, &(pd_complaint){.code = CODE(RUN_FAILED),
@@ -117,6 +118,7 @@ int pd_session__reserve_attachment(pd_session *s) {
 pd_attachment *pd_session__attach(pd_session *s, pd_run *run) {
     pd_attachment *a = &s->attached[s->n_attached++];
     *a = (pd_attachment){.run = run};
+    run->epoch = s->epoch;
     pd_run_attach(run, &session_run_events, s);
     return a;
 }

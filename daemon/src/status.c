@@ -147,6 +147,23 @@ static json_t *status_disk(const pd_status *s) {
     return d;
 }
 
+static json_t *status_recovery(const pd_recovery_state *recovery) {
+    json_t *r = json_object(), *failures = json_array();
+    status_count(r, "recovered", recovery->recovered);
+    status_count(r, "closed", recovery->closed);
+    status_count(r, "removed", recovery->removed);
+    status_count(r, "cut_bytes", recovery->cut_bytes);
+    status_count(r, "failed", recovery->failed);
+    for (size_t i = 0; i < recovery->n_failures; i++) {
+        json_t *f = json_object();
+        status_text(f, "file", recovery->failures[i].file);
+        status_text(f, "text", recovery->failures[i].text);
+        json_array_append_new(failures, f);
+    }
+    json_object_set_new(r, "failures", failures);
+    return r;
+}
+
 static json_t *status_rates(const pd_status *s) {
     json_t *r = json_object();
     status_number(r, "photons_per_s", s->photons_per_s);
@@ -181,6 +198,8 @@ json_t *pd_status_json(const pd_status *s) {
     json_object_set_new(j, "rates", status_rates(s));
     json_object_set_new(j, "ring", status_ring(s));
     json_object_set_new(j, "disk", status_disk(s));
+    if (s->recovery)
+        json_object_set_new(j, "recovery", status_recovery(s->recovery));
     json_object_set_new(j, "counters", status_counters(&s->counters));
     json_t *runs = json_array(), *connections = json_array(), *armed = json_array();
     for (size_t i = 0; i < s->n_runs; i++)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "counters.h"
+#include "recovery_state.h"
 
 /* How it goes. Degraded: it works, but somebody should look (a stalled or silent client, a failed
  * export, a disk that is full and waited for). Not OK: data is being lost or cannot be stored. */
@@ -112,6 +113,7 @@ typedef struct pd_status {
     bool disk_full;                                   /* a write waits for room */
     double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
 
+    const pd_recovery_state *recovery; /* of the start; NULL: none */
     pd_status_counters counters;
     const pd_status_run *runs;
     size_t n_runs;

@@ -33,6 +33,7 @@ struct pd_summary {
     pd_time_base time_base;
     pd_summary_options options;
     uint64_t elapsed_ns;
+    bool incomplete;
     void *states[SUMMARY_N_KINDS]; /* NULL: the run has none of this kind */
     char *warnings[SUMMARY_WARNINGS_MAX];
     size_t n_warnings;
@@ -324,6 +325,10 @@ int pd_summary_attribute(pd_summary *s, const char *key, const char *value, pd_e
     return !same && summary_is_shaped_by(key) && summary_is_empty(s) ? summary_make_states(s, err) : 0;
 }
 
+void pd_summary_set_incomplete(pd_summary *s, bool incomplete) {
+    s->incomplete = incomplete;
+}
+
 uint64_t pd_summary_items(const pd_summary *s, size_t group) {
     return group < s->n_groups ? s->items[group] : 0;
 }
@@ -355,7 +360,8 @@ static int summary_freeze_all(const pd_summary *s, uint64_t export_number, pd_sn
         pd_snapshot_uint64(snapshot, "export", export_number) != 0 ||
         pd_snapshot_uint64(snapshot, "photons", pd_summary_items(s, s->photon_group)) != 0 ||
         pd_snapshot_float64(snapshot, "duration_s", summary_duration_s(s)) != 0 ||
-        summary_freeze_items(s, snapshot) != 0)
+        summary_freeze_items(s, snapshot) != 0 ||
+        (s->incomplete && pd_snapshot_uint64(snapshot, "incomplete", 1) != 0))
         return -1;
     for (size_t k = 0; k < SUMMARY_N_KINDS; k++)
         if (s->states[k] && summary_kinds[k]->freeze(s->states[k], s, snapshot) != 0)

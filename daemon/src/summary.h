@@ -97,6 +97,9 @@ void pd_summary_instrument_time(pd_summary *s, int64_t ticks);
  * axes follow it too. Returns 0, or -1 when out of memory. */
 PD_MUST_USE int pd_summary_attribute(pd_summary *s, const char *key, const char *value, pd_error *err);
 
+/* Whether items are missing that were recorded before: exports say so by the scalar `incomplete`, until they are binned. */
+void pd_summary_set_incomplete(pd_summary *s, bool incomplete);
+
 /* Items of the group covered so far. */
 uint64_t pd_summary_items(const pd_summary *s, size_t group);
 

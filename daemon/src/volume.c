@@ -19,8 +19,7 @@ struct pd_volume {
     pd_syncer *syncer;
     pd_inbox *inbox;
     pd_counters *counters;
-    unsigned file_mode;
-    int64_t gid;
+    pd_file_options files;
 };
 
 static void volume_back(pd_volume *v, pd_task *task, int code) {
@@ -56,16 +55,25 @@ static int volume_page(pd_volume *v, const pd_page_task *page) {
     return code;
 }
 
-static int volume_flush(pd_volume *v, pd_file *file, uint64_t *sequence) {
+static int volume_flush(pd_volume *v, pd_file *file) {
     int code;
     do
-        code = pd_file_flush(file, sequence);
+        code = pd_file_flush(file);
+    while (volume_waits_for_room(v, file, code, true));
+    return code;
+}
+
+static int volume_mark(pd_volume *v, const pd_mark_task *mark) {
+    pd_file *file = mark->task.file;
+    int code;
+    do
+        code = pd_file_mark(file, mark);
     while (volume_waits_for_room(v, file, code, true));
     return code;
 }
 
 static void volume_open(pd_volume *v, pd_open_task *open) {
-    int code = pd_file_create(&open->task.file, &v->dir, open, v->file_mode, v->gid, &open->why);
+    int code = pd_file_create(&open->task.file, &v->dir, open, &v->files, &open->why);
     if (code == 0) {
         pd_count(&v->counters->bytes_written, pd_file_written(open->task.file));
         pd_syncer_submit(v->syncer, &open->task);
@@ -77,22 +85,27 @@ static void volume_open(pd_volume *v, pd_open_task *open) {
 
 /* What the writer does for a task of a file that has not failed. */
 static int volume_write(pd_volume *v, pd_task *task) {
-    uint64_t ignored = 0;
     switch (task->kind) {
     case PD_TASK_PAGE:
         return volume_page(v, pd_container_of(task, pd_page_task, task));
     case PD_TASK_ATTRIBUTES:
         return pd_file_attributes(task->file, pd_container_of(task, pd_attributes_task, task));
     case PD_TASK_MARK:
-        return volume_flush(v, task->file, &pd_container_of(task, pd_mark_task, task)->sequence);
+        return volume_mark(v, pd_container_of(task, pd_mark_task, task));
     case PD_TASK_CLOSE:
-        return volume_flush(v, task->file, &ignored);
+        return volume_flush(v, task->file);
     case PD_TASK_OPEN:
     case PD_TASK_DROP:
         break;
     }
     assert(0 && "not a task for an open file");
     return D7_ERR_STATE;
+}
+
+/* Whether the syncer has the next step of a task. */
+static bool volume_goes_on(const pd_task *task) {
+    return task->kind == PD_TASK_CLOSE ||
+           (task->kind == PD_TASK_MARK && pd_container_of(task, pd_mark_task, task)->sync);
 }
 
 static void volume_do(pd_volume *v, pd_task *task) {
@@ -113,7 +126,7 @@ static void volume_do(pd_volume *v, pd_task *task) {
         code = volume_write(v, task);
         pd_count(&v->counters->bytes_written, pd_file_written(file) - before);
     }
-    if (code == 0 && (task->kind == PD_TASK_MARK || task->kind == PD_TASK_CLOSE)) {
+    if (code == 0 && volume_goes_on(task)) {
         task->result = 0;
         pd_syncer_submit(v->syncer, task);
     } else {
@@ -161,8 +174,7 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     v->inbox = options->inbox;
     v->counters = options->counters;
     v->disk.counters = options->counters;
-    v->file_mode = options->file_mode;
-    v->gid = options->gid;
+    v->files = (pd_file_options){.mode = options->file_mode, .gid = options->gid, .io = options->io};
     if (pd_datadir_open(&v->dir, options->data_dir, options->dir_mode, err) != 0) {
         free(v);
         return -1;

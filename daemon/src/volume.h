@@ -3,18 +3,20 @@
  *
  * The loop submits tasks; each comes back to the loop by its event, with its result. Per run:
  *
- *   open         writer: makes the file under its hidden name, header, attributes known so far
- *                syncer: sync, name (replacing nothing), sync of the folder
+ *   open         writer: makes the file and its tail under hidden names: header, attributes known so far, a slot
+ *                syncer: sync, names (replacing nothing, the tail first), sync of the folder
  *   page ...     writer: frames, writes in large pieces
- *   attributes   writer: into the next island
- *   mark S       writer: hands all it has to the system; syncer: fdatasync; then S is durable
- *   close        writer: hands over; syncer: index, sync, epilogue, sync, sync of the folder
+ *   attributes   writer: into the file with the next mark
+ *   mark S       writer: hands all it has to the system, writes a slot of the tail that says S
+ *                to be synced: syncer: fdatasync of file and tail; then S is durable
+ *   close        writer: hands over
+ *                syncer: index, sync, epilogue, sync, removes the tail, sync of the folder
  *   drop         writer: gives the file up as it is (after a failure)
  *
  * Tasks of one run are carried out in the order in which they were submitted. A file belongs to the
  * writer, but to the syncer from the moment an open or close reaches it; the loop submits nothing more
  * for it in between. A mark under way at the syncer only waits (fdatasync), which libd7 allows beside
- * the writer's calls.
+ * the writer's calls; a run has one such mark under way at most.
  *
  * Failures. A full disk is a pause: the thread that met it tries again every half second, and says so
  * (full). Any other failure is final for that file: this task and all later ones but `drop` come back
@@ -56,6 +58,7 @@ typedef struct pd_task {
 typedef enum pd_open_outcome {
     PD_OPEN_DONE,
     PD_OPEN_TAKEN,  /* the name is not free */
+    PD_OPEN_CLOSED, /* the run of this id was closed before: see `closed` */
     PD_OPEN_NOROOM, /* the disk is full */
     PD_OPEN_FAILED
 } pd_open_outcome;
@@ -64,6 +67,9 @@ typedef enum pd_open_outcome {
 typedef struct pd_open_task {
     pd_task task; /* task.file is set when the outcome is DONE */
     const uint8_t *id;
+    const char *producer; /* its instance */
+    uint64_t epoch;
+    d7_tail_clock clock;
     const char *name;
     bool counter; /* a taken name gets one: NAME-2, NAME-3, ... */
     const d7_dataset *datasets;
@@ -73,6 +79,8 @@ typedef struct pd_open_task {
     pd_open_outcome outcome;
     pd_error why;                           /* of an outcome that is not DONE */
     char given_name[PD_RUN_NAME_BYTES + 1]; /* the name it got */
+    uint64_t closed_sequence;               /* CLOSED: the last one of the file of that name */
+    uint64_t *closed_items;                 /* [n_datasets] of the submitter: and how many items it holds */
 } pd_open_task;
 
 typedef struct pd_page_task {
@@ -85,14 +93,14 @@ typedef struct pd_page_task {
 
 typedef struct pd_attributes_task {
     pd_task task;
-    uint64_t sequence;
     const pd_attribute *attributes; /* [n] */
     size_t n;
 } pd_attributes_task;
 
 typedef struct pd_mark_task {
     pd_task task;
-    uint64_t sequence; /* in: all up to here lies before this mark; back: what is durable (may be less) */
+    bool sync;
+    d7_tail_mark mark; /* what lies before this mark, and what is not in whole pages */
 } pd_mark_task;
 
 typedef struct pd_close_task {
@@ -104,7 +112,8 @@ typedef struct pd_volume_options {
     const char *data_dir;
     unsigned file_mode;
     unsigned dir_mode;
-    int64_t gid; /* group of files; -1: left as it is */
+    int64_t gid;     /* group of files; -1: left as it is */
+    const d7_io *io; /* of run files; NULL: the system's */
     pd_inbox *inbox;
     pd_counters *counters;
 } pd_volume_options;

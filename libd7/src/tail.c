@@ -184,6 +184,18 @@ int d7_tail_create(d7_tail **ret_tail, const char *path, const d7_tail_layout *l
     return 0;
 }
 
+int d7_tail_renamed(d7_tail *t, const char *path, d7_error *err) {
+    if (!path || !*path)
+        return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: a path is needed", t->path);
+    char *copy = d7__tail_path(&t->alloc, path, "");
+    if (!copy)
+        return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", t->path);
+    d7__release(&t->alloc, t->path);
+    t->path = copy;
+    t->file.path = copy;
+    return 0;
+}
+
 void d7_tail_free(d7_tail *t) {
     if (!t)
         return;

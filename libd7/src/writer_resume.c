@@ -168,14 +168,14 @@ static int take_partial(d7_writer *w, size_t i, const d7_tail_slot *slot) {
     return d7_tail_slot_values(slot, i, 0, from.n_partial, d->pending);
 }
 
-static int fill(d7_writer *w, d7_reader *r, const d7_tail_slot *slot, d7_error *err) {
+static int fill(d7_writer *w, d7_reader *r, const d7_tail_slot *slot, bool whole_pages, d7_error *err) {
     uint64_t last_island_end = 0;
     int rc = take_pages(w, r, slot, err);
     if (rc == 0)
         rc = find_last_island(w, r, &last_island_end, err);
     if (rc == 0)
         rc = take_attributes(w, r, slot, last_island_end, err);
-    for (size_t i = 0; i < w->n_datasets && rc == 0; i++)
+    for (size_t i = 0; i < w->n_datasets && rc == 0 && !whole_pages; i++)
         if (take_partial(w, i, slot) != 0)
             rc = d7__writer_no_memory(w, err);
     w->out.written = slot->claim.length;
@@ -256,7 +256,7 @@ int d7_writer_resume(d7_writer **ret_writer, const char *path, const d7_tail_slo
     if (rc == 0)
         rc = prepare(w, r, path, o, err);
     if (rc == 0)
-        rc = fill(w, r, slot, err);
+        rc = fill(w, r, slot, o->whole_pages, err);
     if (rc == 0)
         rc = open_file(w, o, err);
     if (rc == 0)

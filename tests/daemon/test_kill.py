@@ -1,16 +1,21 @@
-"""The daemon is killed in the middle of a run: what is left reads as an open file, holds every page that was acknowledged durable,
-and another daemon starts over it and touches it not."""
+"""The daemon is killed in the middle of runs. What was acknowledged durable is in the recovered run; the producer goes on where
+it is told to, and at the end the file equals what was sent, once and in order."""
 import hashlib
 import json
+import os
+import shutil
+import uuid
 
 import ingest
 import photond
 import require
 import stored
+from ingest import pb
 
 np = require.module("numpy")
 
-BATCHES, PHOTONS = 60, 7000
+CONFIG = {"sync_interval_ms": 50, "resume_timeout_s": 60}
+PATIENCE = 120
 
 
 def digest(path):
@@ -18,47 +23,187 @@ def digest(path):
         return hashlib.sha256(f.read()).hexdigest()
 
 
-def main():
-    rng = np.random.default_rng(11)
-    batches = [stored.photons(rng, PHOTONS, ms=300) for _ in range(BATCHES)]
-    with photond.Daemon(config={"sync_interval_ms": 30}) as daemon:
-        with ingest.Connection(daemon.tcp) as c:
-            c.hello()
-            run = c.open("killed")
-            for i, columns in enumerate(batches):
-                c.batch(run, columns)
-                if i == BATCHES // 2:
-                    c.wait_ack(run, durable=1)
-            c.wait_ack(run, received=BATCHES)
-            ack = c.wait_ack(run, durable=BATCHES * 2 // 3)
+def batches(n, photons, seed, ms=30):
+    rng = np.random.default_rng(seed)
+    return [stored.photons(rng, photons, ms=ms) for _ in range(n)]
+
+
+def durable_photons_are_readable(daemon, name, sent, durable):
+    """By our own reader, which knows of the tail."""
+    info = json.loads(photond.tool("d7", "info", "--json", daemon.path(name)))
+    assert info["state"] == "open" and not info["held"], info
+    at_least = len(stored.joined(sent[:durable])["/photons/x"])
+    items = {d["name"]: d["items"] for d in info["datasets"]}
+    assert items["/photons/x"] >= at_least, (items, at_least)
+
+
+def kill_and_go_on(daemon, name, sent, stops, attributes=True):
+    """Killed after each of `stops` batches; the producer sends again what it is told to."""
+    run_id, instance, epoch = uuid.uuid4().bytes, "instrument-" + name, 7
+    at, durable = 0, 0
+    for stop in stops:
+        with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+            c.hello(instance=instance, epoch=epoch)
+            run = c.open(name, run_id=run_id)
+            assert durable < run.next_sequence <= at + 1, (durable, run.next_sequence, at)
+            assert run.name == name and run.window_bytes > 0, run
+            for i in range(run.next_sequence - 1, stop):
+                if attributes and i % 5 == 3:
+                    c.attributes(run, {"note.%d" % i: "batch %d" % i}, sequence=i + 1)
+                else:
+                    c.batch(run, sent[i], sequence=i + 1)
+            at = stop
+            durable = c.wait_ack(run, durable=max(1, stop - 5)).durable
             daemon.kill()
-        path = daemon.path("killed.photons")
-        left = stored.File(path)
-        assert left.state == "open"
-        whole = stored.joined(batches)
-        durable = stored.joined(batches[:ack.durable])
-        for name, values in left.columns.items():
-            assert np.array_equal(values, whole[name][:len(values)]), name
-            assert len(values) >= len(durable[name]), (name, len(values), len(durable[name]))
-        for key in ("FileGuid", "Created", "FileCreator", "photond.run"):
-            assert left.attributes[key], left.attributes
-        info = json.loads(photond.tool("d7", "info", "--json", path))
-        assert info["state"] == "open" and not info["held"], info
-        before = digest(path)
+        data = [b for i, b in enumerate(sent) if not (attributes and i % 5 == 3)]
+        n_data = sum(not (attributes and i % 5 == 3) for i in range(durable))
+        durable_photons_are_readable(daemon, name + ".photons", data, n_data)
         daemon.start()
-        with ingest.Connection(daemon.tcp) as c:
-            c.hello()
-            try:
-                c.open("killed")
-                raise AssertionError("the name was free")
-            except ingest.Refused as e:
-                assert e.error.code == ingest.pb.ERROR_NAME_TAKEN, e
-            run = c.open("killed", mode=ingest.pb.MODE_COUNTER)
-            assert run.name == "killed-2", run
-            c.close(run)
-        assert digest(path) == before
-    print("durable up to batch %d of %d: %d of %d photons are there" % (
-        ack.durable, BATCHES, len(left.columns["/photons/x"]), PHOTONS * BATCHES))
+        assert os.path.exists(daemon.path(name + ".photons.tail"))
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance=instance, epoch=epoch)
+        run = c.open(name, run_id=run_id)
+        assert durable < run.next_sequence <= at + 1
+        for i in range(run.next_sequence - 1, len(sent)):
+            if attributes and i % 5 == 3:
+                c.attributes(run, {"note.%d" % i: "batch %d" % i}, sequence=i + 1)
+            else:
+                c.batch(run, sent[i], sequence=i + 1)
+        assert c.close(run, last_sequence=len(sent)).last_sequence == len(sent)
+    file = stored.File(daemon.path(name + ".photons"))
+    file.expect(stored.joined([b for i, b in enumerate(sent) if not (attributes and i % 5 == 3)]))
+    for i in range(3, len(sent), 5):
+        if attributes:
+            assert file.attributes["note.%d" % i] == "batch %d" % i
+    photond.tool("d7", "verify", daemon.path(name + ".photons"))
+    assert not os.path.exists(daemon.path(name + ".photons.tail"))
+
+
+def few_events(daemon):
+    """Nothing ever fills a page: all that is durable lies in the tail."""
+    kill_and_go_on(daemon, "few", batches(24, 3, 1, ms=1), (5, 6, 7, 20))
+
+
+def many_events(daemon):
+    kill_and_go_on(daemon, "many", batches(40, 7001, 2), (8, 9, 31))
+
+
+def a_run_without_an_event(daemon):
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="empty")
+        run = c.open("empty")
+        daemon.kill()
+    daemon.start()
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="empty")
+        again = c.open("empty", run_id=run.run_id)
+        assert again.next_sequence == 1, again
+        c.close(again)
+    stored.File(daemon.path("empty.photons")).expect({name: [] for name in stored.LINCAM})
+
+
+def an_answer_that_was_lost(daemon):
+    """The run was closed, the daemon was killed before the producer knew: the same Open again is answered with what is there."""
+    sent = batches(3, 500, 3)
+    for name, mode in (("closed", pb.MODE_CREATE), ("closed", pb.MODE_COUNTER), ("closed", pb.MODE_COUNTER)):
+        with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+            c.hello(instance="lost-close")
+            run = c.open(name, mode=mode)
+            for columns in sent:
+                c.batch(run, columns)
+            closed = c.close(run)
+        before = digest(closed.path)
+        daemon.kill()
+        daemon.start()
+        with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+            c.hello(instance="lost-close")
+            c.send(pb.Open(run_id=run.run_id, name=name, mode=mode, profile="lincam"))
+            again = c.wait(pb.Closed)
+            again.run = closed.run
+            assert again == closed, (again, closed)
+        with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+            c.hello(instance="somebody-else")
+            ingest.refused(lambda: c.open(name, run_id=run.run_id), pb.ERROR_NOT_AUTHORIZED)
+        assert digest(closed.path) == before
+    assert not os.path.exists(daemon.path("closed-4.photons"))
+
+
+def whose_run_it_is(daemon):
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="owner", epoch=50)
+        run = c.open("owned")
+        c.batch(run, batches(1, 100, 4)[0])
+        c.wait_ack(run, durable=1)
+        daemon.kill()
+    daemon.start()
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="thief")
+        ingest.refused(lambda: c.open("owned", run_id=run.run_id), pb.ERROR_NOT_AUTHORIZED)
+        ingest.refused(lambda: c.open("owned", mode=pb.MODE_RESUME), pb.ERROR_NOT_AUTHORIZED)
+        ingest.refused(lambda: c.open("nobodys", mode=pb.MODE_RESUME), pb.ERROR_UNKNOWN_RUN)
+        ingest.refused(lambda: c.open("owned"), pb.ERROR_NAME_TAKEN)
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        ingest.refused(lambda: c.hello(instance="owner", epoch=49), pb.ERROR_STALE_EPOCH)
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="owner", epoch=51)
+        again = c.open("owned", mode=pb.MODE_RESUME)  # a program that has lost the run's id
+        assert again.run_id == run.run_id and again.next_sequence == 2, again
+        c.close(again)
+
+
+def nobody_comes_back(daemon):
+    sent = batches(4, 900, 5)
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="gone")
+        run = c.open("gone")
+        for columns in sent:
+            c.batch(run, columns)
+        c.wait_ack(run, durable=4)
+        daemon.kill()
+    daemon.config["resume_timeout_s"] = 1
+    daemon.start()
+    photond.wait_for(lambda: not os.path.exists(daemon.path("gone.photons.tail")), seconds=PATIENCE)
+    photond.wait_for(lambda: not daemon.status()["runs"], seconds=PATIENCE)
+    daemon.config["resume_timeout_s"] = CONFIG["resume_timeout_s"]
+    stored.File(daemon.path("gone.photons")).expect(stored.joined(sent))
+
+
+def what_is_not_ours(daemon):
+    """Files of others, and ones that cannot be recovered, are named and left as they are; ten starts are ten good starts."""
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello()
+        run = c.open("spoilt")
+        c.batch(run, batches(1, 100, 6)[0])
+        c.wait_ack(run, durable=1)
+        daemon.kill()
+    shutil.copy(daemon.path("spoilt.photons"), daemon.path("others.photons"))
+    with open(daemon.path("strange.photons.tail"), "w") as f:
+        f.write("not a tail\n")
+    with open(daemon.path("spoilt.photons"), "r+b") as f:
+        f.truncate(100)
+    names = ("others.photons", "strange.photons.tail", "spoilt.photons", "spoilt.photons.tail")
+    before = {name: digest(daemon.path(name)) for name in names}
+    for _ in range(10):
+        daemon.start()
+        status = daemon.status()
+        assert sorted(f["file"] for f in status["recovery"]["failures"]) == ["spoilt.photons", "strange.photons"], status
+        assert status["health"] == "degraded" and any("spoilt.photons" in r for r in status["reasons"]), status
+        daemon.stop()
+        assert {name: digest(daemon.path(name)) for name in names} == before
+    daemon.start()
+    os.unlink(daemon.path("strange.photons.tail"))
+    os.unlink(daemon.path("spoilt.photons.tail"))
+
+
+CASES = [few_events, many_events, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
+         what_is_not_ours]
+
+
+def main():
+    with photond.Daemon(config=dict(CONFIG)) as daemon:
+        for case in CASES:
+            print(case.__name__, flush=True)
+            case(daemon)
 
 
 if __name__ == "__main__":

@@ -254,6 +254,9 @@ typedef struct d7_writer_options {
     bool checksums;              /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
     bool has_group;              /* give a new file to `group`; a failure to do so fails the creation. */
     uint32_t group;              /* Default false: the group that the system gives it */
+    /* d7_writer_resume(): the values of the slot's partial pages stay with the caller, who appends whole pages that
+     * begin with them; default false: the writer takes them. */
+    bool whole_pages;
     d7_locking locking;          /* default D7_LOCK_TRY */
     size_t buffer_bytes;         /* the file is written in pieces of about this size; default 1 MiB */
     const d7_io *io;             /* NULL: the system's */
@@ -1175,6 +1178,11 @@ D7_API D7_MUST_USE int d7_tail_sync_data(d7_tail *t, d7_error *err);
  * sequence durable; else the tail has failed: a failed sync is never tried again.
  *  Returns  0: pinned; D7_ERR_IO: a sync had failed; D7_ERR_STATE: no sync is under way */
 D7_API D7_MUST_USE int d7_tail_finish_sync(d7_tail *t, bool synced, d7_error *err);
+
+/** The tail has been renamed by the caller: errors name it by this path from now on.
+ *  Returns  0; D7_ERR_ARG: no path; D7_ERR_NOMEM
+ *  Thread   the tail's, and not beside d7_tail_sync_data() */
+D7_API D7_MUST_USE int d7_tail_renamed(d7_tail *t, const char *path, d7_error *err);
 
 /** Closes the tail's file and releases the tail. The writer that uses d7_tail_io() is freed before. NULL is
  * allowed. */

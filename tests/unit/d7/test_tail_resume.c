@@ -180,6 +180,43 @@ static void a_file_that_is_held_is_refused(void **state) {
     recording_free(r);
 }
 
+/* A caller that encodes its pages itself keeps the slot's values, and appends them as part of a page. */
+static void whole_pages_leave_the_values_to_the_caller(void **state) {
+    (void)state;
+    recording *r = recovered();
+    const d7_tail_slot *slot = d7_tail_recovered(r->tail);
+    d7_tail_dataset x = {0};
+    uint16_t values[8192];
+    uint8_t entry[32768];
+    size_t bytes;
+    assert_int_equal(d7_tail_slot_dataset(slot, 0, &x), 0);
+    assert_in_range(x.n_partial, 1, 8191);
+    assert_int_equal(d7_tail_slot_values(slot, 0, 0, x.n_partial, values), 0);
+    d7_writer_options options;
+    d7_writer_options_init(&options);
+    options.io = d7_tail_io(r->tail);
+    options.whole_pages = true;
+    assert_int_equal(d7_writer_resume(&r->writer, recording_path, slot, &options, NULL), 0);
+    assert_int_equal(d7_writer_items(r->writer, 0), x.items - x.n_partial);
+    assert_int_equal(
+        d7_page_encode(0, D7_UINT16, values, x.n_partial, entry, sizeof entry, &bytes), 0);
+    assert_int_equal(d7_writer_append_page(r->writer, 0, entry, bytes, x.n_partial, NULL), 0);
+    assert_int_equal(d7_writer_items(r->writer, 0), x.items);
+    recording_free(r);
+}
+
+static void errors_name_a_tail_by_its_new_path(void **state) {
+    (void)state;
+    recording *r = recovered();
+    d7_error err;
+    assert_int_equal(d7_tail_renamed(r->tail, "", &err), D7_ERR_ARG);
+    assert_non_null(strstr(err.text, recording_tail_path));
+    assert_int_equal(d7_tail_renamed(r->tail, "elsewhere.tail", NULL), 0);
+    assert_int_equal(d7_tail_finish_sync(r->tail, true, &err), D7_ERR_STATE);
+    assert_non_null(strstr(err.text, "elsewhere.tail"));
+    recording_free(r);
+}
+
 static void resuming_without_memory_is_told(void **state) {
     (void)state;
     recording *r = recovered();
@@ -203,6 +240,8 @@ int main(void) {
         cmocka_unit_test(a_file_that_the_slot_does_not_tell_of_is_refused),
         cmocka_unit_test(a_damaged_file_is_refused),
         cmocka_unit_test(a_file_that_is_held_is_refused),
+        cmocka_unit_test(whole_pages_leave_the_values_to_the_caller),
+        cmocka_unit_test(errors_name_a_tail_by_its_new_path),
         cmocka_unit_test(resuming_without_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

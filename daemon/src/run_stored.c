@@ -1,0 +1,142 @@
+#include "run_stored.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int stored_fault(const char *path, const char *what, pd_error *why) {
+    return pd_error_set(why, "%s: %s", path, what);
+}
+
+static int stored_hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int stored_id(const char *hex, uint8_t id[PD_RUN_ID_BYTES]) {
+    if (!hex || strlen(hex) != 2 * PD_RUN_ID_BYTES)
+        return -1;
+    for (size_t i = 0; i < PD_RUN_ID_BYTES; i++) {
+        int high = stored_hex_digit(hex[2 * i]), low = stored_hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return -1;
+        id[i] = (uint8_t)(high << 4 | low);
+    }
+    return 0;
+}
+
+static const char *stored_text(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+/* One dataset of the file, with what its entry of photond.datasets adds. */
+static int stored_dataset(const d7_reader *r, uint32_t id, const json_t *entry, pd_dataset *ret) {
+    d7_dataset_info info;
+    const char *name = stored_text(entry, "name"), *role = stored_text(entry, "role");
+    if (d7_reader_dataset(r, id, &info) != 0 || !name || strcmp(name, info.name) != 0)
+        return -1;
+    *ret = (pd_dataset){.name = info.name,
+                        .type = info.type,
+                        .group = stored_text(entry, "group"),
+                        .unit = stored_text(entry, "unit"),
+                        .scale = json_number_value(json_object_get(entry, "scale"))};
+    return role ? pd_role_parse(role, &ret->role) : 0;
+}
+
+static int stored_datasets(pd_run_stored *s) {
+    size_t n = d7_reader_n_datasets(s->reader);
+    const char *text = d7_reader_find_attribute(s->reader, "photond.datasets");
+    s->json = text ? json_loads(text, 0, NULL) : NULL;
+    s->datasets = calloc(n, sizeof *s->datasets);
+    if (!s->datasets || json_array_size(s->json) != n)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (stored_dataset(s->reader, (uint32_t)i, json_array_get(s->json, i), &s->datasets[i]) != 0)
+            return -1;
+    s->spec.datasets = s->datasets;
+    s->spec.n_datasets = n;
+    return 0;
+}
+
+static int stored_attributes(pd_run_stored *s) {
+    size_t n = d7_reader_n_attributes(s->reader);
+    s->attributes = calloc(n + 1, sizeof *s->attributes);
+    if (!s->attributes)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        d7_attribute a;
+        if (d7_reader_attribute(s->reader, i, &a) == 0)
+            s->attributes[s->spec.n_attributes++] = (pd_attribute){a.key, a.value};
+    }
+    s->spec.attributes = s->attributes;
+    return 0;
+}
+
+static uint64_t stored_number(const json_t *object, const char *key) {
+    json_int_t value = json_integer_value(json_object_get(object, key));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static void stored_time_base(pd_run_stored *s) {
+    const char *text = d7_reader_find_attribute(s->reader, "photond.time_base");
+    json_t *t = text ? json_loads(text, 0, NULL) : NULL;
+    s->spec.time_base =
+        (pd_time_base){stored_number(t, "tick_ps_numerator"), stored_number(t, "tick_ps_denominator"),
+                       (uint32_t)stored_number(t, "counter_bits")};
+    s->spec.start_utc_ns = stored_number(t, "start_utc_ns");
+    s->spec.start_uncertainty_ns = stored_number(t, "start_uncertainty_ns");
+    s->spec.laser_period_ps = json_number_value(json_object_get(t, "laser_period_ps"));
+    json_decref(t);
+}
+
+static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
+    const char *sequence = d7_reader_find_attribute(s->reader, "photond.sequence");
+    s->spec.instance = d7_reader_find_attribute(s->reader, "photond.producer");
+    if (!s->spec.instance || strlen(s->spec.instance) > PD_INSTANCE_BYTES ||
+        stored_id(d7_reader_find_attribute(s->reader, "photond.run"), s->spec.id) != 0)
+        return stored_fault(path, "its attributes do not say which run it is of", why);
+    if (stored_datasets(s) != 0)
+        return stored_fault(path, "its attribute photond.datasets does not describe its datasets", why);
+    if (stored_attributes(s) != 0)
+        return stored_fault(path, "out of memory", why);
+    stored_time_base(s);
+    s->closed = d7_reader_state(s->reader) == D7_STATE_CLOSED;
+    s->last_sequence = sequence ? strtoull(sequence, NULL, 10) : 0;
+    return 0;
+}
+
+int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why) {
+    d7_error err = {.text = ""};
+    memset(stored, 0, sizeof *stored);
+    if (d7_reader_open(&stored->reader, path, NULL, &err) != 0)
+        return pd_error_set(why, "%s", err.text);
+    if (stored_learn(stored, path, why) == 0)
+        return 0;
+    pd_run_stored_free(stored);
+    return -1;
+}
+
+void pd_run_stored_items(const pd_run_stored *stored, uint64_t *ret_items) {
+    for (size_t i = 0; i < stored->spec.n_datasets; i++) {
+        d7_dataset_info info;
+        ret_items[i] = d7_reader_dataset(stored->reader, (uint32_t)i, &info) == 0 ? info.items : 0;
+    }
+}
+
+void pd_run_stored_configure(pd_run_stored *stored, const pd_config *config, const char *name,
+                             const d7_tail_slot *slot) {
+    stored->spec.name = name;
+    stored->spec.profile = "";
+    stored->spec.client_name = stored->spec.instance;
+    stored->spec.epoch = slot->epoch;
+    stored->spec.summary = config->summaries;
+    stored->spec.export_interval_ms = config->export_interval_ms;
+    stored->spec.warned = true;
+}
+
+void pd_run_stored_free(pd_run_stored *stored) {
+    d7_reader_free(stored->reader);
+    free(stored->datasets);
+    free(stored->attributes);
+    json_decref(stored->json);
+    memset(stored, 0, sizeof *stored);
+}

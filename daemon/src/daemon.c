@@ -253,7 +253,7 @@ int pd_daemon_run(pd_config *config, int argc, char **argv) {
     d->config = config;
     d->argc = argc;
     d->argv = argv;
-    if (pd_engine_start(&d->engine, &d->loop, config, &err) != 0) {
+    if (pd_engine_start(&d->engine, &d->loop, config, NULL, &err) != 0) {
         pd_log(PD_LOG_ERROR, "%s", err.text);
     } else if (pd_server_init(&d->server, &d->engine, &err) != 0) {
         pd_log(PD_LOG_ERROR, "%s", err.text);

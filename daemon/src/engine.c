@@ -8,6 +8,7 @@ static int engine_start_volume(pd_engine *engine, pd_error *err) {
                                                 .file_mode = engine->config->file_mode,
                                                 .dir_mode = engine->config->dir_mode,
                                                 .gid = engine->gid,
+                                                .io = engine->io,
                                                 .inbox = &engine->inbox,
                                                 .counters = &engine->counters},
                            err);
@@ -20,10 +21,12 @@ static int engine_start_exporter(pd_engine *engine, pd_error *err) {
     return pd_exporter_start(&engine->exporter, &options, err);
 }
 
-int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, pd_error *err) {
+int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, const d7_io *io,
+                    pd_error *err) {
     memset(engine, 0, sizeof *engine);
     engine->loop = loop;
     engine->config = config;
+    engine->io = io;
     pd_budget_init(&engine->receive, config->receive_bytes, config->message_bytes);
     if (pd_config_gid(config, &engine->gid, err) != 0)
         return -1;

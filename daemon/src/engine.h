@@ -26,7 +26,8 @@ typedef struct pd_engine {
     pd_budget receive; /* memory for long messages */
     pd_volume *volume;
     pd_exporter *exporter;
-    int64_t gid; /* group of what is made; -1: left as it is */
+    const d7_io *io; /* of run files; NULL: the system's */
+    int64_t gid;     /* group of what is made; -1: left as it is */
 
     pd_recovery_state recovery; /* what the start found */
 
@@ -38,8 +39,11 @@ typedef struct pd_engine {
     bool draining; /* no new runs, by order; those that are open go on */
 } pd_engine;
 
-/* Takes the memory, opens the data folder, starts the threads. Returns 0; -1 with err, and nothing is left. */
-PD_MUST_USE int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, pd_error *err);
+/* Takes the memory, opens the data folder, starts the threads.
+ *  io       by which run files are written, for tests; NULL: the system's
+ *  Returns  0; -1 with err, and nothing is left */
+PD_MUST_USE int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, const d7_io *io,
+                                pd_error *err);
 
 /* Ends the threads; no run may be left. The inbox closes with the loop. */
 void pd_engine_stop(pd_engine *engine);

@@ -168,6 +168,7 @@ static void recovery_file(recovery *r, const char *name) {
     d7_tail_recover_options options;
     d7_tail_recover_options_init(&options);
     options.mode = r->engine->config->file_mode;
+    options.io = r->engine->io;
     int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, name);
     if (n < 0 || (size_t)n >= sizeof path) {
         recovery_failed(r, name, "the path is too long");

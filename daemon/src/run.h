@@ -103,7 +103,8 @@ typedef struct pd_run_spec {
     double laser_period_ps; /* 0: not told */
     pd_summary_options summary;
     uint64_t export_interval_ms;
-    bool warned; /* what the summary misses in the attributes was logged */
+    bool warned;          /* what the summary misses in the attributes was logged */
+    uint64_t batch_bytes; /* of a run that goes on: what its producer was told; 0: as there is room */
 } pd_run_spec;
 
 /* Why something was refused. */

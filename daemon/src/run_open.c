@@ -14,7 +14,7 @@ enum {
     ROOM_PAGES_MIN = 4, /* of column bytes in the batches of the run that is promised least */
     ROOM_SHARE = 6,     /* a run is promised this part of what the runs to come can spare */
     ROOM_MOST = 16,     /* and never more than this part of the ring */
-    OWN_ATTRIBUTES = 5  /* that the daemon adds at most */
+    OWN_ATTRIBUTES = 6  /* that the daemon adds at most */
 };
 
 /* The order for the file, with copies of what the volume reads. */
@@ -53,12 +53,24 @@ static uint32_t room_share(const pd_engine *engine, uint32_t least) {
     return share < most ? share : most < least ? least : most;
 }
 
-static int run_reserve(pd_run *run, pd_refusal *why) {
+static uint32_t room_pages(uint64_t batch_bytes) {
+    return (uint32_t)((batch_bytes + PD_PAGE_BYTES - 1) / PD_PAGE_BYTES);
+}
+
+/* Slots for a new run; or for one that goes on, whose batches must not become smaller than they were. */
+static uint32_t run_slots(const pd_run *run, const pd_run_spec *spec) {
+    uint32_t least = room_slots(ROOM_PAGES_MIN, run->n_columns);
+    if (spec->batch_bytes)
+        return room_slots(room_pages(spec->batch_bytes), run->n_columns);
+    uint32_t want = room_slots(room_pages(run->engine->config->batch_bytes), run->n_columns);
+    uint32_t share = room_share(run->engine, least);
+    return want < share ? want : share;
+}
+
+static int run_reserve(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     pd_ring *ring = &run->engine->ring;
-    uint64_t batch_bytes = run->engine->config->batch_bytes;
-    uint32_t want = room_slots((uint32_t)((batch_bytes + PD_PAGE_BYTES - 1) / PD_PAGE_BYTES), run->n_columns);
-    uint32_t share = room_share(run->engine, room_slots(ROOM_PAGES_MIN, run->n_columns));
-    uint32_t slots = want < share ? want : share;
+    uint64_t batch_bytes = spec->batch_bytes ? spec->batch_bytes : run->engine->config->batch_bytes;
+    uint32_t slots = run_slots(run, spec);
     if (pd_ring_reserve(ring, &run->quota, slots) != 0) {
         pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "");
         snprintf(why->text, sizeof why->text,
@@ -178,6 +190,14 @@ static char *time_base_json(const pd_run_spec *spec) {
         (json_int_t)spec->start_uncertainty_ns, "laser_period_ps", spec->laser_period_ps));
 }
 
+/* What a restarted daemon needs to go on with the run as it was opened. */
+static char *open_json(const pd_run *run, const pd_run_spec *spec) {
+    return json_text(json_pack("{s:s, s:s, s:I, s:b, s:i, s:I}", "profile", spec->profile, "client",
+                               spec->client_name, "batch_bytes", (json_int_t)run->batch_bytes, "summary",
+                               (int)spec->summary.enabled, "pixels", (int)spec->summary.pixels,
+                               "export_interval_ms", (json_int_t)spec->export_interval_ms));
+}
+
 /* ---- the order for the file ---- */
 
 static void open_request_free(open_request *request) {
@@ -223,16 +243,19 @@ static int open_copy_attributes(open_request *request, const pd_attribute *const
 static int open_add_attributes(open_request *request, const pd_run *run, const pd_run_spec *spec) {
     char *datasets = datasets_json(run);
     char *time_base = time_base_json(spec);
+    char *asked = open_json(run, spec);
     const pd_attribute own[OWN_ATTRIBUTES] = {
-        {"photond.run", run->id_hex},   {"photond.producer", run->instance}, {"photond.part", "0"},
-        {"photond.datasets", datasets}, {"photond.time_base", time_base},
+        {"photond.run", run->id_hex}, {"photond.producer", run->instance},
+        {"photond.part", "0"},        {"photond.datasets", datasets},
+        {"photond.open", asked},      {"photond.time_base", time_base},
     };
     size_t n_own = OWN_ATTRIBUTES - (time_base ? 0 : 1);
     int failed = -1;
-    if (datasets)
+    if (datasets && asked)
         failed = open_copy_attributes(request, (const pd_attribute *const[2]){spec->attributes, own},
                                       (const size_t[2]){spec->n_attributes, n_own});
     free(datasets);
+    free(asked);
     free(time_base);
     return failed;
 }
@@ -310,7 +333,7 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
         return -1;
     if (pd_run_summary_init(run, spec, &err) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", err.text);
-    return run_reserve(run, why);
+    return run_reserve(run, spec, why);
 }
 
 int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,

@@ -42,10 +42,15 @@ static int stored_dataset(const d7_reader *r, uint32_t id, const json_t *entry, 
     return role ? pd_role_parse(role, &ret->role) : 0;
 }
 
+/* NULL where there is none. */
+static json_t *stored_json(const pd_run_stored *s, const char *key) {
+    const char *text = d7_reader_find_attribute(s->reader, key);
+    return text ? json_loads(text, 0, NULL) : NULL;
+}
+
 static int stored_datasets(pd_run_stored *s) {
     size_t n = d7_reader_n_datasets(s->reader);
-    const char *text = d7_reader_find_attribute(s->reader, "photond.datasets");
-    s->json = text ? json_loads(text, 0, NULL) : NULL;
+    s->json = stored_json(s, "photond.datasets");
     s->datasets = calloc(n, sizeof *s->datasets);
     if (!s->datasets || json_array_size(s->json) != n)
         return -1;
@@ -77,8 +82,7 @@ static uint64_t stored_number(const json_t *object, const char *key) {
 }
 
 static void stored_time_base(pd_run_stored *s) {
-    const char *text = d7_reader_find_attribute(s->reader, "photond.time_base");
-    json_t *t = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *t = stored_json(s, "photond.time_base");
     s->spec.time_base =
         (pd_time_base){stored_number(t, "tick_ps_numerator"), stored_number(t, "tick_ps_denominator"),
                        (uint32_t)stored_number(t, "counter_bits")};
@@ -99,6 +103,7 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
     if (stored_attributes(s) != 0)
         return stored_fault(path, "out of memory", why);
     stored_time_base(s);
+    s->open = stored_json(s, "photond.open");
     s->closed = d7_reader_state(s->reader) == D7_STATE_CLOSED;
     s->last_sequence = sequence ? strtoull(sequence, NULL, 10) : 0;
     return 0;
@@ -122,6 +127,25 @@ void pd_run_stored_items(const pd_run_stored *stored, uint64_t *ret_items) {
     }
 }
 
+/* As it was asked for; what cannot be is left as the configuration says. */
+static void stored_configure_open(pd_run_stored *s) {
+    uint64_t pixels = stored_number(s->open, "pixels"),
+             interval_ms = stored_number(s->open, "export_interval_ms");
+    const char *profile = stored_text(s->open, "profile"), *client = stored_text(s->open, "client");
+    if (profile)
+        s->spec.profile = profile;
+    if (client)
+        s->spec.client_name = client;
+    if (json_is_boolean(json_object_get(s->open, "summary")))
+        s->spec.summary.enabled = json_is_true(json_object_get(s->open, "summary"));
+    if (pixels >= 16 && pixels <= 4096 && (pixels & (pixels - 1)) == 0)
+        s->spec.summary.pixels = (uint32_t)pixels;
+    if (interval_ms)
+        s->spec.export_interval_ms = interval_ms;
+    uint64_t batch_bytes = stored_number(s->open, "batch_bytes");
+    s->spec.batch_bytes = batch_bytes <= PD_WINDOW_BYTES ? batch_bytes : 0;
+}
+
 void pd_run_stored_configure(pd_run_stored *stored, const pd_config *config, const char *name,
                              const d7_tail_slot *slot) {
     stored->spec.name = name;
@@ -131,6 +155,7 @@ void pd_run_stored_configure(pd_run_stored *stored, const pd_config *config, con
     stored->spec.summary = config->summaries;
     stored->spec.export_interval_ms = config->export_interval_ms;
     stored->spec.warned = true;
+    stored_configure_open(stored);
 }
 
 void pd_run_stored_free(pd_run_stored *stored) {
@@ -138,5 +163,6 @@ void pd_run_stored_free(pd_run_stored *stored) {
     free(stored->datasets);
     free(stored->attributes);
     json_decref(stored->json);
+    json_decref(stored->open);
     memset(stored, 0, sizeof *stored);
 }

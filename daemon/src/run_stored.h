@@ -10,9 +10,10 @@ typedef struct pd_run_stored {
     pd_run_spec spec;       /* what the attributes say; the rest is the caller's */
     bool closed;            /* the file is */
     uint64_t last_sequence; /* photond.sequence of a closed file */
-    pd_dataset *datasets;   /* [spec.n_datasets]; texts are the reader's, or of `json` */
+    pd_dataset *datasets;   /* [spec.n_datasets]; texts are the reader's, or of the JSON */
     pd_attribute *attributes;
-    struct json_t *json;
+    struct json_t *json; /* photond.datasets */
+    struct json_t *open; /* photond.open; NULL: none */
 } pd_run_stored;
 
 /* Reads it, attributes and header only. Returns 0; -1 with why: it cannot be read, or is not of this daemon. */

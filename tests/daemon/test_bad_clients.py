@@ -261,7 +261,7 @@ def bad_opens(d):
         (dict(summary=pb.SummaryOptions(pixels=500)), pb.ERROR_LIMIT, "open.summary.pixels"),
         (dict(time_base=pb.TimeBase(tick_ps_numerator=1)), pb.ERROR_MALFORMED, "open.time_base"),
         (dict(time_base=pb.TimeBase(counter_bits=65)), pb.ERROR_MALFORMED, "open.time_base.counter_bits"),
-        (dict(mode=pb.MODE_RESUME), pb.ERROR_NOT_SUPPORTED, "open.mode"),
+        (dict(mode=pb.MODE_RESUME), pb.ERROR_UNKNOWN_RUN, "open.name"),
         (dict(mode=9), pb.ERROR_NOT_SUPPORTED, "open.mode"),
         (dict(overflow=pb.OVERFLOW_DROP), pb.ERROR_NOT_SUPPORTED, "open.overflow"),
         (dict(stop=pb.StopCondition(photons=5)), pb.ERROR_NOT_SUPPORTED, "open.stop"),

@@ -1,0 +1,260 @@
+/* Power cuts under the daemon's own writer, syncer and recovery: what was told durable is in the recovered run, once, in
+ * order, with columns that belong together; what is sent from there on gives the file that there would have been. */
+#include "power.h"
+#include "producers.h"
+#include "random.h"
+#include "recovery.h"
+#include "run_fixture.h"
+
+static const char keys[] =
+    "\"ring_mb\": 4, \"max_runs\": 4, \"sync_interval_ms\": 10, \"resume_timeout_s\": 60, "
+    "\"summaries\": {\"enabled\": false}, \"log_level\": \"error\"";
+
+enum { BATCHES_MAX = 400, ATTRIBUTES_EVERY = 7 };
+
+typedef struct history {
+    fixture *f;
+    power *power;
+    pd_producers producers;
+    uint64_t random;
+    pd_run *run;
+    uint64_t items[BATCHES_MAX + 1], items_ms[BATCHES_MAX + 1]; /* after each batch */
+    uint64_t sent;
+    uint64_t durable; /* the most that was ever told */
+} history;
+
+static uint32_t draw(history *h, uint32_t n) {
+    return (uint32_t)(testing_random(&h->random) >> 32) % n;
+}
+
+static void begin(history *h, uint32_t seed) {
+    memset(h, 0, sizeof *h);
+    h->random = seed * UINT64_C(2654435761) + 1;
+    h->f = fixture_new();
+    h->power = power_new(seed);
+    assert_non_null(h->f);
+    assert_int_equal(fixture_start(h->f, keys, power_io(h->power)), 0);
+    assert_int_equal(pd_producers_init(&h->producers, 16), 0);
+    h->run = opened(h->f, "run");
+}
+
+static void end(history *h) {
+    assert_false(fixture_stop(h->f));
+    pd_producers_free(&h->producers);
+    power_free(h->power);
+    assert_int_equal(fixture_free(h->f), 0);
+}
+
+/* What batch s brings is always the same: values count on. */
+static void send_one(history *h, uint64_t s) {
+    fixture *f = h->f;
+    pd_refusal why = {0};
+    f->next_x = (uint16_t)h->items[s - 1];
+    f->next_ms = h->items_ms[s - 1];
+    if (s > h->sent) {
+        uint32_t n = draw(h, 4) == 0 ? draw(h, 6000) : draw(h, 40);
+        h->items[s] = h->items[s - 1] + (s % ATTRIBUTES_EVERY ? n : 0);
+        h->items_ms[s] = h->items_ms[s - 1] + (s % ATTRIBUTES_EVERY ? draw(h, 300) : 0);
+        h->sent = s;
+    }
+    if (s % ATTRIBUTES_EVERY) {
+        give_all(f, h->run, s, (size_t)(h->items[s] - h->items[s - 1]),
+                 (size_t)(h->items_ms[s] - h->items_ms[s - 1]));
+        return;
+    }
+    char key[32];
+    snprintf(key, sizeof key, "note.%d", (int)s);
+    assert_int_equal(pd_run_attributes(h->run, s, &(pd_attribute){key, key}, 1, &why), PD_TAKEN);
+}
+
+static void turn(history *h) {
+    uv_run(&h->f->loop, UV_RUN_NOWAIT);
+    if (h->f->told.last_durable > h->durable)
+        h->durable = h->f->told.last_durable;
+}
+
+/* Sends on from `s` for a while; stops when the run has failed. */
+static void send_from(history *h, uint64_t s) {
+    uint64_t last = s + draw(h, 60);
+    for (; s <= last && s <= BATCHES_MAX && h->f->told.failed == 0; s++) {
+        send_one(h, s);
+        for (uint32_t n = draw(h, 5); n > 0; n--) {
+            if (draw(h, 3) == 0)
+                usleep(draw(h, 5000));
+            turn(h);
+        }
+    }
+}
+
+/* The daemon is gone; the disk holds what it may hold, and another one starts. */
+static void cut_and_start(history *h) {
+    fixture *f = h->f;
+    power_off(h->power);
+    turn(h);
+    if (f->runs.n > 0)
+        pd_run_close(f->runs.items[0], "the power is off");
+    turn_until_no_run_is_left(f);
+    turn(h);
+    assert_false(fixture_stop(f));
+    power_cut(h->power);
+    memset(&f->told, 0, sizeof f->told);
+    assert_int_equal(fixture_start(f, keys, power_io(h->power)), 0);
+}
+
+/* The recovery may be cut as well, again and again. */
+static void recover(history *h) {
+    for (int cuts = 0; cuts < 3 && draw(h, 2) == 0; cuts++) {
+        power_off_after(h->power, draw(h, 12));
+        pd_recovery_run(&h->f->engine, &h->f->runs, &h->producers);
+        cut_and_start(h);
+    }
+    pd_recovery_run(&h->f->engine, &h->f->runs, &h->producers);
+    if (h->f->runs.n != 1)
+        fail_msg("not recovered: %s",
+                 h->f->engine.recovery.n_failures ? h->f->engine.recovery.failures[0].text : "");
+    h->run = h->f->runs.items[0];
+    pd_run_attach(h->run, &events, h->f);
+    assert_true(h->run->received >= h->durable);
+    assert_true(h->run->received <= h->sent);
+    assert_int_equal(h->run->durable, h->run->received);
+    h->durable = h->run->received;
+}
+
+static void check_values(const history *h, d7_reader *r, uint64_t s) {
+    uint64_t n = h->items[s], n_ms = h->items_ms[s];
+    uint16_t *x = malloc(2 * (size_t)n + 2);
+    uint64_t *ms = malloc(8 * (size_t)n_ms + 8);
+    for (uint32_t d = 0; d < 2; d++) {
+        assert_int_equal(d7_reader_read(r, d, 0, (size_t)n, x, NULL), 0);
+        for (uint64_t i = 0; i < n; i++)
+            if (x[i] != (uint16_t)(d == 0 ? i : 3 * (i & 0xffff)))
+                fail_msg("dataset %u: item %d of %d differs", d, (int)i, (int)n);
+    }
+    assert_int_equal(d7_reader_read(r, 2, 0, (size_t)n_ms, ms, NULL), 0);
+    for (uint64_t i = 0; i < n_ms; i++)
+        assert_int_equal(ms[i], i);
+    free(x);
+    free(ms);
+}
+
+/* The file, its tail included, holds batches up to s and nothing else. */
+static void check_holds(const history *h, uint64_t s, d7_state state) {
+    check_file(h->f, "run", state, h->items[s], h->items_ms[s]);
+    char path[128];
+    d7_reader *r = NULL;
+    snprintf(path, sizeof path, "%s/run.photons", h->f->folder);
+    assert_int_equal(d7_reader_open(&r, path, NULL, NULL), 0);
+    check_values(h, r, s);
+    for (uint64_t k = ATTRIBUTES_EVERY; k <= h->sent; k += ATTRIBUTES_EVERY) {
+        char key[32];
+        snprintf(key, sizeof key, "note.%d", (int)k);
+        const char *value = d7_reader_find_attribute(r, key);
+        if (k <= s)
+            assert_string_equal(value, key);
+        else
+            assert_null(value);
+    }
+    d7_reader_free(r);
+}
+
+static void finish(history *h) {
+    for (uint64_t s = h->run->received + 1; s <= h->sent; s++)
+        send_one(h, s);
+    pd_run_close(h->run, NULL);
+    turn_until(h->f, &h->f->told.ended, 1);
+    check_holds(h, h->sent, D7_STATE_CLOSED);
+    assert_false(exists(h->f, "run.photons.tail"));
+}
+
+static unsigned n_histories(void) {
+    const char *text = getenv("PHOTOND_POWER_HISTORIES");
+    return text ? (unsigned)strtoul(text, NULL, 10) : POWER_HISTORIES;
+}
+
+static void what_was_durable_survives_every_cut(void **state) {
+    (void)state;
+    for (uint32_t seed = 1; seed <= n_histories(); seed++) {
+        history h;
+        begin(&h, seed);
+        for (uint32_t cuts = 1 + draw(&h, 3); cuts > 0; cuts--) {
+            power_slow_syncs(h.power, draw(&h, 3) == 0 ? draw(&h, 15) : 0);
+            send_from(&h, h.run->received + 1);
+            cut_and_start(&h);
+            recover(&h);
+            check_holds(&h, h.run->received, D7_STATE_OPEN);
+        }
+        finish(&h);
+        end(&h);
+    }
+}
+
+/* A close that is cut: either the file is closed and whole, or the run is there again. */
+static void a_close_that_is_cut_is_done_or_not(void **state) {
+    (void)state;
+    for (uint32_t seed = 1; seed <= n_histories(); seed++) {
+        history h;
+        begin(&h, seed);
+        send_from(&h, 1);
+        power_off_after(h.power, draw(&h, 14));
+        pd_run_close(h.run, NULL);
+        turn_until_no_run_is_left(h.f);
+        bool was_told = h.f->told.ended > 0;
+        turn(&h);
+        cut_and_start(&h);
+        pd_recovery_run(&h.f->engine, &h.f->runs, &h.producers);
+        assert_int_equal(h.f->engine.recovery.failed, 0);
+        if (h.f->runs.n > 0) {
+            assert_false(was_told);
+            h.run = h.f->runs.items[0];
+            pd_run_attach(h.run, &events, h.f);
+            assert_true(h.run->received >= h.durable);
+            finish(&h);
+        } else {
+            check_holds(&h, h.sent, D7_STATE_CLOSED);
+        }
+        end(&h);
+    }
+}
+
+/* Nothing after a sync that failed is told durable, whatever the disk does later; what was, is there. */
+static void a_failed_sync_is_final(void **state) {
+    (void)state;
+    for (uint32_t seed = 1; seed <= n_histories(); seed++) {
+        history h;
+        begin(&h, seed);
+        power_fail_sync(h.power, 1 + draw(&h, 6));
+        for (int i = 0; i < 20 && h.f->told.failed == 0; i++)
+            send_from(&h, h.run->received + 1);
+        if (h.f->told.failed > 0)
+            assert_non_null(strstr(h.f->told.failure, "run.photons"));
+        cut_and_start(&h);
+        recover(&h);
+        check_holds(&h, h.run->received, D7_STATE_OPEN);
+        finish(&h);
+        end(&h);
+    }
+}
+
+/* Wherever a write meets a full disk, it is a pause. */
+static void a_full_disk_is_a_pause(void **state) {
+    (void)state;
+    for (uint32_t seed = 1; seed <= 1 + n_histories() / 10; seed++) {
+        history h;
+        begin(&h, seed);
+        send_from(&h, 1);
+        power_fill_disk(h.power, 1 + draw(&h, 8), 1);
+        send_from(&h, h.run->received + 1);
+        finish(&h);
+        end(&h);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_durable_survives_every_cut),
+        cmocka_unit_test(a_close_that_is_cut_is_done_or_not),
+        cmocka_unit_test(a_failed_sync_is_final),
+        cmocka_unit_test(a_full_disk_is_a_pause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

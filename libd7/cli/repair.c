@@ -103,8 +103,19 @@ static void print_datasets(const d7_repair_report *report) {
     }
 }
 
+enum { SHOWN = 20 };
+
+static void print_fills(const d7_repair_report *report) {
+    for (size_t i = 0; i < report->n_fills && i < SHOWN; i++) {
+        const d7_repair_fill *f = &report->fills[i];
+        cli_print_line(stdout, "  filled: items %" PRIu64 " to %" PRIu64 " of %s, with the next one's value",
+                       f->item, f->item + f->n_items - 1, report->datasets[f->dataset_id].name);
+    }
+    if (report->n_fills > SHOWN)
+        printf("  and %zu more that were filled; --json lists all\n", report->n_fills - SHOWN);
+}
+
 static void print_gaps(const d7_repair_report *report) {
-    enum { SHOWN = 20 };
     static const char *const groups[] = {"items", "photons", "tags"};
     for (size_t i = 0; i < report->n_gaps && i < SHOWN; i++) {
         const d7_repair_gap *g = &report->gaps[i];
@@ -136,6 +147,7 @@ static void print_text(const char *path, const char *out, const d7_repair_report
     }
     print_datasets(report);
     print_gaps(report);
+    print_fills(report);
     if (report->tail_included)
         printf("  The newest items are from the tail beside the file.\n");
     if (report->torn_bytes)
@@ -205,6 +217,13 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
     for (size_t i = 0; i < report->n_gaps; i++) {
         printf("%s\n  ", i ? "," : "");
         print_json_gap(report, &report->gaps[i]);
+    }
+    printf("],\n \"fills\": [");
+    for (size_t i = 0; i < report->n_fills; i++) {
+        const d7_repair_fill *f = &report->fills[i];
+        printf("%s\n  {\"dataset\": ", i ? "," : "");
+        cli_write_json_string(stdout, report->datasets[f->dataset_id].name);
+        printf(", \"item\": %" PRIu64 ", \"count\": %" PRIu64 "}", f->item, f->n_items);
     }
     printf("]");
 }

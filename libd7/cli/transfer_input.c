@@ -129,11 +129,20 @@ static bool in_use(const transfer_input *in, uint32_t dataset_id, uint64_t longe
            (open && longest <= d7_items_per_page(info.type, d7_reader_bytes_per_page(in->reader)));
 }
 
+/* As many as its pages should hold: another writer's may be longer, each for itself. */
+static uint64_t usual_items(const transfer_input *in, uint32_t dataset_id) {
+    d7_dataset_info info;
+    if (d7_reader_dataset(in->reader, dataset_id, &info) != 0)
+        return 0;
+    return info.pages * d7_items_per_page(info.type, d7_reader_bytes_per_page(in->reader)) + info.items -
+           info.paged_items;
+}
+
 uint64_t input_rows(const transfer_input *in, column_set set) {
     uint64_t shortest = UINT64_MAX, longest = 0;
     for (uint32_t i = 0; i < in->n_datasets; i++)
-        if (in->sets[i] == set && all_items(in, i) > longest)
-            longest = all_items(in, i);
+        if (in->sets[i] == set && usual_items(in, i) > longest)
+            longest = usual_items(in, i);
     for (uint32_t i = 0; i < in->n_datasets; i++)
         if (in->sets[i] == set && in_use(in, i, longest) && all_items(in, i) < shortest)
             shortest = all_items(in, i);

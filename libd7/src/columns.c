@@ -251,7 +251,8 @@ static int fill(d7_columns *c, d7_error *err) {
             return d7__reader_pages_change(c->reader, err);
         bool recounted = false;
         size_t rows = rows_to_read(c);
-        int rc = read_rows(c, rows, &recounted, err);
+        d7_error failure;
+        int rc = read_rows(c, rows, &recounted, &failure);
         if (recounted && rc == 0) {
             rc = check_map(c, err);
             if (rc != 0)
@@ -259,7 +260,7 @@ static int fill(d7_columns *c, d7_error *err) {
             continue;
         }
         if (rc != 0 && rc != D7_ERR_CORRUPT)
-            return rc;
+            return d7__passed_on(rc, &failure, err);
         c->first = c->at;
         c->rows = rows;
         return 0;

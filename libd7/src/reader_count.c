@@ -16,17 +16,18 @@ typedef struct counting {
 /* Looks at one page; *ret_n is 0 for a damaged last page and a full page's for any other damaged one. */
 static int count_or_guess(d7_reader *r, uint32_t ds, size_t page, bool decode, size_t *ret_n, d7_error *err) {
     const d7__reader_dataset *d = &r->datasets[ds];
+    d7_error failure;
     d7__entry entry;
-    int rc = d7__page_is_condemned(d, page) ? D7_ERR_CORRUPT : d7__page_entry(r, ds, page, &entry, err);
+    int rc = d7__page_is_condemned(d, page) ? D7_ERR_CORRUPT : d7__page_entry(r, ds, page, &entry, &failure);
     if (rc == 0)
-        rc = d7__page_count_entry(r, ds, page, &entry, ret_n, err);
+        rc = d7__page_count_entry(r, ds, page, &entry, ret_n, &failure);
     if (rc == 0 && decode)
-        rc = d7__page_decode_to_cache(r, ds, page, &entry, *ret_n, err);
+        rc = d7__page_decode_to_cache(r, ds, page, &entry, *ret_n, &failure);
     if (rc == D7_ERR_CORRUPT) {
         *ret_n = page + 1 == d->n_pages ? 0 : d->items_per_page;
         rc = 0;
     }
-    return rc;
+    return d7__passed_on(rc, &failure, err);
 }
 
 /* Takes new prefix sums, or the knowledge that all pages but the last are full. */
@@ -212,15 +213,16 @@ int d7__reader_map_more(d7_reader *r, d7_error *err) {
 }
 
 int d7__reader_check_page(d7_reader *r, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
+    d7_error failure;
     d7__entry read;
     size_t n = 0;
-    int rc = entry ? 0 : d7__page_entry(r, ds, page, &read, err);
+    int rc = entry ? 0 : d7__page_entry(r, ds, page, &read, &failure);
     entry = entry ? entry : &read;
     if (rc == 0)
-        rc = d7__page_count_entry(r, ds, page, entry, &n, err);
+        rc = d7__page_count_entry(r, ds, page, entry, &n, &failure);
     if (rc == 0)
-        rc = d7__page_decode_to_cache(r, ds, page, entry, n, err);
-    return rc == D7_ERR_CORRUPT ? 0 : rc;
+        rc = d7__page_decode_to_cache(r, ds, page, entry, n, &failure);
+    return d7__passed_on(rc == D7_ERR_CORRUPT ? 0 : rc, &failure, err);
 }
 
 int d7_reader_check(d7_reader *r, d7_progress_fn *progress, void *ctx, d7_error *err) {

@@ -71,9 +71,10 @@ static int damaged_page(d7_reader *r, uint32_t ds, size_t page, const char *reas
 }
 
 int d7__page_condemn(d7_reader *r, uint32_t ds, size_t page, const char *reason, d7_error *err) {
-    int rc = damaged_page(r, ds, page, reason, err);
+    d7_error failure;
+    int rc = damaged_page(r, ds, page, reason, &failure);
     if (rc != D7_ERR_CORRUPT)
-        return rc;
+        return d7__passed_on(rc, &failure, err);
     r->datasets[ds].damaged[page] = D7__PAGE_CONDEMNED;
     return 0;
 }

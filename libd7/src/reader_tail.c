@@ -51,14 +51,15 @@ static int none_or_error(int rc) {
 int d7__tail_look(d7_reader *r, d7_error *err) {
     d7__reader_tail *t = &r->tail;
     const d7_tail_slot *slot;
+    d7_error failure;
     t->next_slot.slot_bytes = 0;
     if (r->options.pages_only)
         return 0;
-    int rc = t->reader ? 0 : d7__tail_reader_beside(&t->reader, &r->source, SLOT_BYTES_MAX, err);
+    int rc = t->reader ? 0 : d7__tail_reader_beside(&t->reader, &r->source, SLOT_BYTES_MAX, &failure);
     if (rc == 0)
-        rc = d7_tail_reader_peek(t->reader, &slot, err);
+        rc = d7_tail_reader_peek(t->reader, &slot, &failure);
     if (rc != 0)
-        return none_or_error(rc);
+        return d7__passed_on(none_or_error(rc), &failure, err);
     return slot->claim.generation > t->slot.claim.generation || t->slot.slot_bytes == 0 ? keep(r, slot, err)
                                                                                         : 0;
 }

@@ -38,6 +38,7 @@ void d7_repair_report_free(d7_repair_report *report) {
         d7__release(&a, (void *)(uintptr_t)report->datasets[i].name);
     d7__release(&a, report->datasets);
     d7__release(&a, report->gaps);
+    d7__release(&a, report->fills);
     *report = (d7_repair_report){0};
 }
 
@@ -86,6 +87,16 @@ static int report_gaps(const d7__repair_plan *p, d7_repair_report *report) {
     return 0;
 }
 
+static int report_fills(const d7__repair_plan *p, d7_repair_report *report) {
+    report->fills = d7__new(&report->alloc, p->n_fills * sizeof *report->fills);
+    if (!report->fills)
+        return D7_ERR_NOMEM;
+    for (size_t i = 0; i < p->n_fills; i++)
+        report->fills[report->n_fills++] = (d7_repair_fill){
+            .dataset_id = p->ms, .item = p->fills[i].from, .n_items = p->fills[i].to - p->fills[i].from};
+    return 0;
+}
+
 static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
     report->outcome = D7_REPAIR_WRITTEN;
     if (p->survey.known_to != UINT64_MAX)
@@ -105,7 +116,8 @@ static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
         d->more_lost = c->more_lost;
         report->tail_included |= c->limit > c->paged;
     }
-    return report_gaps(p, report);
+    int rc = report_gaps(p, report);
+    return rc == 0 ? report_fills(p, report) : rc;
 }
 
 /* ---- the source ---- */

@@ -184,8 +184,10 @@ typedef struct d7__repair_plan {
     d7__taken *takens; /* [D7__TAKEN_OWN + datasets] */
     size_t n_takens;
     d7__repair_column *columns; /* [datasets] */
-    uint32_t ms; /* the dataset of milliseconds where it belongs to photons that are there; else
+    uint32_t ms;      /* the dataset of milliseconds where it belongs to photons that are there; else
                                    D7_NO_DATASET */
+    d7__range *fills; /* [n_fills] of its items, rising, apart from each other: lost, and filled */
+    size_t n_fills, cap_fills;
     bool keep_ragged;
     bool changed_header;
     uint64_t lost_attributes;

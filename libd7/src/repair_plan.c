@@ -248,13 +248,31 @@ static int plan_ms(d7__repair_plan *p, d7_error *err) {
     return rc;
 }
 
+static int note_fill(d7__repair_plan *p, uint64_t from, uint64_t to) {
+    if (p->n_fills && p->fills[p->n_fills - 1].to == from) {
+        p->fills[p->n_fills - 1].to = to;
+        return 0;
+    }
+    if (d7__grow(&p->r->alloc, &p->fills, &p->cap_fills, p->n_fills + 1, sizeof *p->fills) != 0)
+        return D7_ERR_NOMEM;
+    p->fills[p->n_fills++] = (d7__range){.from = from, .to = to};
+    return 0;
+}
+
 /* What pages of ms that are lost would have held is filled in. */
-static void count_filled(d7__repair_plan *p) {
+static int find_fills(d7__repair_plan *p) {
     d7__repair_column *c = &p->columns[p->ms];
     d7_page_info page;
-    for (uint64_t i = 0; d7_reader_page(p->r, p->ms, i, &page) == 0; i++)
-        if (page.damaged && page.first_item < c->limit)
-            c->filled += page.n_items;
+    for (uint64_t i = 0; d7_reader_page(p->r, p->ms, i, &page) == 0; i++) {
+        if (!page.damaged || page.n_items == 0 || page.first_item >= c->limit)
+            continue;
+        uint64_t end = page.first_item + page.n_items;
+        end = end < c->limit ? end : c->limit;
+        c->filled += end - page.first_item;
+        if (note_fill(p, page.first_item, end) != 0)
+            return D7_ERR_NOMEM;
+    }
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -280,7 +298,8 @@ static int plan_all(d7__repair_plan *p, d7_error *err) {
     }
     if (p->ms != D7_NO_DATASET) {
         rc = plan_ms(p, err);
-        count_filled(p);
+        if (rc == 0 && find_fills(p) != 0)
+            rc = d7__reader_no_memory(p->r, err);
     }
     for (uint32_t ds = 0; ds < n; ds++)
         p->columns[ds].kept = d7__taken_map(&p->takens[p->columns[ds].taken], p->columns[ds].limit);
@@ -307,5 +326,6 @@ void d7__repair_plan_free(d7__repair_plan *p) {
     d7__release(a, p->takens);
     d7__release(a, p->columns);
     d7__release(a, p->pages);
+    d7__release(a, p->fills);
     d7__release(a, p->survey.named);
 }

@@ -54,12 +54,32 @@ int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_
     return D7_ERR_NOTFOUND;
 }
 
+/* As many as the pages should hold: another writer's may be longer, each for itself. */
+static uint64_t usual_items(const d7_reader *r, const d7_dataset_info *info) {
+    return info->pages * d7_items_per_page(info->type, d7_reader_bytes_per_page(r)) + info->items -
+           info->paged_items;
+}
+
+static uint64_t longest_column(const d7_reader *r, d7_group group) {
+    d7_dataset_info info;
+    uint64_t longest = 0;
+    for (uint32_t i = 0; d7_reader_dataset(r, i, &info) == 0; i++)
+        if (d7_group_of(info.name) == group && usual_items(r, &info) > longest)
+            longest = usual_items(r, &info);
+    return longest;
+}
+
+static bool in_use(const d7_reader *r, const d7_dataset_info *info, uint64_t longest) {
+    if (info->items > 0 || d7_reader_state(r) == D7_STATE_CLOSED)
+        return info->items > 0;
+    return info->pages > 0 || longest <= d7_items_per_page(info->type, d7_reader_bytes_per_page(r));
+}
+
 uint64_t d7_reader_group_items(const d7_reader *r, d7_group group) {
     d7_dataset_info info;
-    uint64_t shortest = UINT64_MAX;
-    bool closed = d7_reader_state(r) == D7_STATE_CLOSED;
+    uint64_t shortest = UINT64_MAX, longest = longest_column(r, group);
     for (uint32_t i = 0; d7_reader_dataset(r, i, &info) == 0; i++)
-        if (d7_group_of(info.name) == group && info.items < shortest && !(closed && info.items == 0))
+        if (d7_group_of(info.name) == group && info.items < shortest && in_use(r, &info, longest))
             shortest = info.items;
     return shortest == UINT64_MAX ? 0 : shortest;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
 #include "verify.h"
 
 enum { MS_PIECE = 512 };
@@ -201,13 +202,14 @@ static int find_late(d7__verifier *v, uint32_t ds, uint64_t photons, d7_error *e
     uint64_t buffer[MS_PIECE], first = 0, last = 0, value = 0, n_late = 0;
     size_t size = d7_type_size(v->r->header.datasets[ds].type);
     d7_dataset_info info = {0};
+    d7_error failure;
     for (uint64_t at = 0; d7_reader_dataset(v->r, ds, &info) == 0 && at < info.items; at += MS_PIECE) {
         size_t n = info.items - at < MS_PIECE ? (size_t)(info.items - at) : MS_PIECE;
-        int rc = d7_reader_read(v->r, ds, at, n, buffer, err);
+        int rc = d7_reader_read(v->r, ds, at, n, buffer, &failure);
         if (rc == D7_ERR_CORRUPT)
             continue;
         if (rc != 0)
-            return rc;
+            return d7__passed_on(rc, &failure, err);
         for (size_t i = 0; i < n; i++) {
             uint64_t x = load((const uint8_t *)buffer, i, size);
             if (x <= photons)

@@ -748,8 +748,9 @@ D7_API d7_group d7_group_of(const char *dataset_name);
 /** The first dataset of a role. Returns 0; D7_ERR_NOTFOUND. */
 D7_API D7_MUST_USE int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_id);
 
-/** Items that every column of a group has: the length of the shortest; 0 where the file has none. In a closed file
- * a column without any item is one that was not in use, and does not count. */
+/** Items that every column of a group has: the length of the shortest; 0 where the file has none. A column
+ * without any item is one that was not in use, and does not count: in a closed file, and in an open one where others have
+ * more than a page of it would hold. */
 D7_API uint64_t d7_reader_group_items(const d7_reader *r, d7_group group);
 
 /** The photons of a millisecond of the recording, by /photons/ms.
@@ -853,6 +854,12 @@ typedef struct d7_repair_gap {
     uint64_t n_items;
 } d7_repair_gap;
 
+/** Items of /photons/ms, of the source and of the result, that were filled: see d7_repair_dataset.filled. */
+typedef struct d7_repair_fill {
+    uint32_t dataset_id;
+    uint64_t item, n_items;
+} d7_repair_fill;
+
 /** What a repair found and did. Fill with zeros before the call; release with d7_repair_report_free(). */
 typedef struct d7_repair_report {
     d7_repair_outcome outcome;
@@ -874,6 +881,8 @@ typedef struct d7_repair_report {
     size_t n_datasets;
     d7_repair_gap *gaps; /* [n_gaps] */
     size_t n_gaps;
+    d7_repair_fill *fills; /* [n_fills] */
+    size_t n_fills;
     uint64_t cut_bytes;  /* in place: cut off the end and kept in NAME.photons.cut.N, */
     uint32_t cut_number; /* this N, when cut_bytes > 0 */
     d7_alloc alloc;      /* what it was made with */

@@ -1,5 +1,7 @@
 #include "d7_testing.h"
 
+#include <limits.h>
+
 #include "testing.h"
 
 static const d7_dataset datasets[] = {{"/x", D7_UINT16}, {"/y", D7_UINT16}, {"/ms", D7_UINT64}};
@@ -29,13 +31,14 @@ d7_writer_options testing_writer_options(const d7_io *io) {
 d7_reader *testing_open(const d7_io *io, bool recover, bool quick) {
     d7_reader_options o;
     d7_reader *r = NULL;
-    d7_error err;
+    d7_error err = {.code = INT_MAX};
     d7_reader_options_init(&o);
     o.io = io;
     o.recover = recover;
     o.quick = quick;
     if (d7_reader_open(&r, "memory", &o, &err) != 0)
         fail_msg("open: %s", err.text);
+    assert_int_equal(err.code, INT_MAX); /* written only on failure */
     return r;
 }
 

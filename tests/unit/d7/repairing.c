@@ -1,5 +1,7 @@
 #include "repairing.h"
 
+#include <limits.h>
+
 #include "testing.h"
 
 const char source_path[] = "run.photons", out_path[] = "out.photons";
@@ -139,7 +141,10 @@ d7_repair_options repair_options(const recording *r) {
 int repair(recording *r, bool keep_ragged, d7_repair_report *report) {
     d7_repair_options o = repair_options(r);
     o.keep_ragged = keep_ragged;
-    return d7_repair(source_path, out_path, &o, report, &r->err);
+    r->err.code = INT_MAX;
+    int rc = d7_repair(source_path, out_path, &o, report, &r->err);
+    assert_int_equal(r->err.code, rc == 0 ? INT_MAX : rc); /* written only on failure */
+    return rc;
 }
 
 /* ---- checking ---- */

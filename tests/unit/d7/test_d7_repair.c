@@ -432,6 +432,10 @@ static void lost_milliseconds_are_filled(void **state) {
     assert_int_equal(report.datasets[COLUMN_MS].filled, 32);
     assert_int_equal(report.datasets[COLUMN_MS].lost, 32);
     assert_int_equal(report.datasets[COLUMN_X].kept, SMALL);
+    assert_int_equal(report.n_fills, 1);
+    assert_int_equal(report.fills[0].dataset_id, COLUMN_MS);
+    assert_int_equal(report.fills[0].item, 32);
+    assert_int_equal(report.fills[0].n_items, 32);
     uint64_t ms[SMALL / MS_PHOTONS];
     d7_reader *f = open_on(r, out_path);
     assert_int_equal(items_of(f, COLUMN_MS), SMALL / MS_PHOTONS);
@@ -441,6 +445,38 @@ static void lost_milliseconds_are_filled(void **state) {
     d7_reader_free(f);
     d7_repair_report_free(&report);
     recording_free(r);
+}
+
+/* Photons and milliseconds lost at once, at every distance: fills are in order, apart, never behind the last entry that is left, and
+ * no value passes those around it. */
+static void fills_stay_between_their_neighbours(void **state) {
+    (void)state;
+    for (size_t k = 0; k + 1 < SMALL / MS_PHOTONS / 32; k++) {
+        recording *r = recording_make(SMALL, TURN, 1, k % 2);
+        d7_page_info first = page_at(r, COLUMN_MS, 32 * k), second = page_at(r, COLUMN_MS, 32 * k + 32),
+                     x = page_at(r, COLUMN_X, (32 * k + 40) * MS_PHOTONS % SMALL);
+        d7_repair_report report;
+        r->bytes[first.offset + 2] ^= 0x40;
+        r->bytes[x.offset + 2] ^= 0x40;
+        if (k % 3)
+            r->bytes[second.offset + 2] ^= 0x40;
+        put_source(r, r->bytes, r->n_bytes);
+        assert_int_equal(repair(r, false, &report), 0);
+        d7_reader *f = open_on(r, out_path);
+        uint64_t n = items_of(f, COLUMN_MS), ms[SMALL / MS_PHOTONS], end = 0;
+        assert_int_equal(d7_reader_read(f, COLUMN_MS, 0, (size_t)n, ms, &r->err), 0);
+        for (size_t i = 0; i < report.n_fills; i++) {
+            assert_true(report.fills[i].item > end || i == 0);
+            end = report.fills[i].item + report.fills[i].n_items;
+            assert_true(end < n);
+        }
+        for (size_t i = 1; i < n; i++)
+            assert_true(ms[i - 1] <= ms[i]);
+        assert_true(n == 0 || ms[n - 1] <= report.datasets[COLUMN_X].kept);
+        d7_reader_free(f);
+        d7_repair_report_free(&report);
+        recording_free(r);
+    }
 }
 
 /* ---- what is refused, and faults ---- */
@@ -595,6 +631,7 @@ int main(void) {
         cmocka_unit_test(checksums_of_another_file_tell_nothing),
         cmocka_unit_test(records_get_their_new_places),
         cmocka_unit_test(lost_milliseconds_are_filled),
+        cmocka_unit_test(fills_stay_between_their_neighbours),
         cmocka_unit_test(file_that_is_being_written_is_refused),
         cmocka_unit_test(result_that_exists_is_not_replaced),
         cmocka_unit_test(fault_on_the_way_leaves_nothing),

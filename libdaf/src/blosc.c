@@ -1,5 +1,5 @@
 /* Blocks are streams, streams are what a general codec made of a shuffled piece; appendix C of the specification. */
-#include "blosc.h"
+#include "blosc_frame.h"
 
 #include <lz4.h>
 #include <string.h>

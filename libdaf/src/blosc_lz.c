@@ -5,7 +5,7 @@
  * The upper bits of a stream's first control byte mean nothing. */
 #include <string.h>
 
-#include "blosc.h"
+#include "blosc_frame.h"
 
 enum { LITERALS = 32, LONG_MATCH = 7, MIN_MATCH = 2, MORE = 255, FAR_MARK = 8191 };
 

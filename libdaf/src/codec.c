@@ -1,10 +1,21 @@
-/* The codecs behind one face: zstd and deflate by their libraries, blosc by blosc.h. */
+/* The codecs behind one face: zstd and deflate by their libraries, blosc by blosc_frame.h. */
 #include "codec.h"
 
 #include <stdlib.h>
 
-#include "blosc.h"
+#include "blosc_frame.h"
+#if DAF_WITH_BLOSC
+#include "blosc_library.h"
+#endif
 #include "error.h"
+
+#if DAF_WITH_BLOSC
+#define encode_blosc daf__blosc_library_encode
+#define decode_blosc daf__blosc_library_decode
+#else
+#define encode_blosc daf__blosc_encode
+#define decode_blosc daf__blosc_decode
+#endif
 
 const char daf__codec_no_memory[] = "out of memory";
 
@@ -107,7 +118,7 @@ int daf__encode(daf__encoder *e, daf__buf *out, const void *raw, size_t raw_byte
     case DAF_CODEC_ZSTD:
         return encode_zstd(e, out, raw, raw_bytes, err);
     default:
-        return daf__blosc_encode(&e->blosc, out, raw, raw_bytes, err);
+        return encode_blosc(&e->blosc, out, raw, raw_bytes, err);
     }
 }
 
@@ -173,6 +184,6 @@ const char *daf__decode(daf__decoder *d, void *raw, size_t raw_bytes, const void
     case DAF_CODEC_ZSTD:
         return decode_zstd(d, raw, raw_bytes, packed, packed_bytes);
     default:
-        return daf__blosc_decode(&d->blosc, raw, raw_bytes, packed, packed_bytes);
+        return decode_blosc(&d->blosc, raw, raw_bytes, packed, packed_bytes);
     }
 }

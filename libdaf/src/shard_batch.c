@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
-#include "blosc.h"
+#include "blosc_frame.h"
 #include "error.h"
 
 enum {

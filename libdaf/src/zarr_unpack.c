@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "blosc.h"
+#include "blosc_frame.h"
 #include "zarr_decode.h"
 
 enum { PIECE_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };

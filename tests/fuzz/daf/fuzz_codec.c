@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blosc.h"
+#include "blosc_frame.h"
 #include "blosc_shuffle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "blosc.h"
+#include "blosc_frame.h"
 #include "blosc_shuffle.h"
 #include "codec.h"
 

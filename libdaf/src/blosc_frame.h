@@ -1,6 +1,6 @@
 /* Frames of blosc 1 (specification appendix C): any is read, and those with one block are written. */
-#ifndef DAF_SRC_BLOSC_H
-#define DAF_SRC_BLOSC_H
+#ifndef DAF_SRC_BLOSC_FRAME_H
+#define DAF_SRC_BLOSC_FRAME_H
 
 #include <zlib.h>
 #include <zstd.h>

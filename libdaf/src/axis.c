@@ -209,15 +209,20 @@ int daf_add_axis(daf *d, const char *axis, const char *const *entries, uint64_t 
 
 enum { INTEGER_TEXT = 24 };
 
+/* Whether first + (n - 1) * step has 64 bits; the distance may have one more than a step can. */
+static bool ends_within(int64_t first, int64_t step, uint64_t n) {
+    uint64_t magnitude = step < 0 ? -(uint64_t)step : (uint64_t)step, distance;
+    uint64_t room = step < 0 ? (uint64_t)first - (uint64_t)INT64_MIN : (uint64_t)INT64_MAX - (uint64_t)first;
+    return !__builtin_mul_overflow(n - 1, magnitude, &distance) && distance <= room;
+}
+
 int daf_add_axis_integers(daf *d, const char *axis, int64_t first, int64_t step, uint64_t n, daf_error *err) {
-    int64_t last = first, distance = 0;
     if (n > (uint64_t)SIZE_MAX / INTEGER_TEXT / 2)
         return daf__fail(err, DAF_ERR_LIMIT, 0, 0, "axis \"%.60s\": %" PRIu64 " entries are too many", axis,
                          n);
     if (n > 1 && step == 0)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "axis \"%.60s\": the step is 0", axis);
-    if (n > 1 && (__builtin_mul_overflow((int64_t)(n - 1), step, &distance) ||
-                  __builtin_add_overflow(first, distance, &last)))
+    if (n > 1 && !ends_within(first, step, n))
         return daf__fail(err, DAF_ERR_VALUE, 0, 0, "axis \"%.60s\": the last entry exceeds 64 bits", axis);
     char *pool = malloc((size_t)n * INTEGER_TEXT + 1);
     const char **entries = malloc((size_t)(n + 1) * sizeof *entries);
@@ -225,7 +230,8 @@ int daf_add_axis_integers(daf *d, const char *axis, int64_t first, int64_t step,
     if (rc == 0) {
         for (uint64_t i = 0; i < n; i++) {
             entries[i] = pool + i * INTEGER_TEXT;
-            snprintf(pool + i * INTEGER_TEXT, INTEGER_TEXT, "%" PRId64, first + (int64_t)i * step);
+            snprintf(pool + i * INTEGER_TEXT, INTEGER_TEXT, "%" PRId64,
+                     (int64_t)((uint64_t)first + i * (uint64_t)step));
         }
         rc = daf_add_axis(d, axis, entries, n, err);
     }

@@ -1,5 +1,6 @@
 #include "edit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "error.h"
@@ -105,17 +106,55 @@ int daf__edit_put_metadata(daf__edit *e, daf_error *err) {
     return rc || !m->is_stale ? rc : daf__change_remove(&e->change, DAF__METADATA_STALE_KEY, err);
 }
 
+/* ---- removing on a full disk */
+
+static bool is_full(const daf_error *e) {
+    return e->os_errno == ENOSPC || e->os_errno == EDQUOT;
+}
+
+static bool only_removes(const daf__edit *e) {
+    return e->removes && e->n_listed == 0 && e->change.n_steps > 0;
+}
+
+static int remove_key(daf *d, const char *key, daf_error *err) {
+    daf__change c = {0};
+    int rc = daf__change_remove(&c, key, err);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &c, err);
+    daf__change_free(&c);
+    return rc;
+}
+
+/* There is no room for a journal or a new index. Each file goes by itself, the descriptor first; the index, which the
+ * next writable open would make, goes before them, and is made anew when they have left room for it. */
+static int remove_one_by_one(daf__edit *e, daf_error *err) {
+    daf *d = e->d;
+    int rc = remove_key(d, DAF__METADATA_KEY, err);
+    for (size_t i = 0; i < e->change.n_steps && rc == 0; i++)
+        if (e->change.steps[i].kind == DAF__STEP_REMOVE)
+            rc = remove_key(d, e->change.steps[i].key, err);
+    daf__metadata_distrust(&d->metadata);
+    if (rc == 0 && !d->in_batch)
+        (void)daf__edit_write_metadata(d, NULL);
+    return rc;
+}
+
+/* ---- applying */
+
 /* The index is part of the change. */
 static int apply_with_metadata(daf__edit *e, daf_error *err) {
     daf *d = e->d;
-    int rc = note(e, err);
+    daf_error details;
+    int rc = note(e, &details);
     if (rc == 0)
-        rc = daf__edit_put_metadata(e, err);
+        rc = daf__edit_put_metadata(e, &details);
     if (rc == 0)
-        rc = d->store->ops->apply(d->store, &e->change, err);
+        rc = d->store->ops->apply(d->store, &e->change, &details);
+    if (rc && is_full(&details) && only_removes(e))
+        return remove_one_by_one(e, err);
     if (rc) {
         daf__metadata_distrust(&d->metadata);
-        return rc;
+        return daf__pass(err, &details);
     }
     daf__metadata_taken(&d->metadata);
     d->metadata.is_stale = false;
@@ -127,14 +166,17 @@ static int apply_with_metadata(daf__edit *e, daf_error *err) {
 static int apply_in_batch(daf__edit *e, daf_error *err) {
     daf *d = e->d;
     bool mark = d->store->keeps_metadata && e->removes && !d->metadata.is_stale;
-    int rc = mark ? daf__edit_put_bytes(e, DAF__METADATA_STALE_KEY, "", 0, err) : 0;
+    daf_error details;
+    int rc = mark ? daf__edit_put_bytes(e, DAF__METADATA_STALE_KEY, "", 0, &details) : 0;
     if (rc == 0)
-        rc = d->store->ops->apply(d->store, &e->change, err);
+        rc = d->store->ops->apply(d->store, &e->change, &details);
+    if (rc && d->store->keeps_metadata && is_full(&details) && only_removes(e))
+        return remove_one_by_one(e, err);
     if (rc == 0 && mark)
         d->metadata.is_stale = true;
     if (d->store->keeps_metadata && (rc || note(e, NULL) != 0))
         daf__metadata_distrust(&d->metadata);
-    return rc;
+    return rc ? daf__pass(err, &details) : 0;
 }
 
 static int apply(daf__edit *e, daf_error *err) {

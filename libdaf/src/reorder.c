@@ -205,32 +205,43 @@ static int rewrite_all(const reorder *r, daf_error *err) {
 /* ---- the whole */
 
 /* The index as a rebuild would write it, on the disk before the backup goes. */
-static int finish(const reorder *r, bool in_batch, daf_error *err) {
+static int finish(const reorder *r, bool in_batch, bool *written, daf_error *err) {
     daf *d = r->d;
     daf_names none = {0};
     int rc = d->store->keeps_metadata ? daf__metadata_note_removed(&d->metadata, &none, err) : 0;
     if (rc == 0 && !in_batch && d->store->keeps_metadata)
         rc = daf__edit_write_metadata(d, err);
+    *written = rc == 0;
     if (rc == 0)
         rc = d->store->ops->settle(d->store, err);
     return rc ? rc : d->store->ops->drop_backup(d->store, err);
 }
 
-/* Leaves the first failure to be told. */
-static void roll_back(const reorder *r, bool in_batch) {
+/* The index that was there before tells what is there again. */
+static bool keep_index(daf *d) {
+    daf__change c = {0};
+    int rc = daf__change_remove(&c, DAF__METADATA_STALE_KEY, NULL);
+    if (rc == 0)
+        rc = d->store->ops->apply(d->store, &c, NULL);
+    daf__change_free(&c);
+    return rc == 0;
+}
+
+/* Leaves the first failure to be told. `written`: the index was written since; was_stale: it told no truth before. */
+static void roll_back(const reorder *r, bool in_batch, bool was_stale, bool written) {
     daf *d = r->d;
     if (d->store->ops->restore(d->store, NULL) != 0 || !d->store->keeps_metadata)
         return;
     daf__metadata_distrust(&d->metadata);
-    d->metadata.is_stale = true;
-    if (!in_batch && daf__edit_write_metadata(d, NULL) == 0)
+    d->metadata.is_stale = written || was_stale || !keep_index(d);
+    if (!in_batch && d->metadata.is_stale && daf__edit_write_metadata(d, NULL) == 0)
         (void)d->store->ops->settle(d->store, NULL);
 }
 
 /* Each property is a change of a batch, so that the index is written once. */
 static int perform(const reorder *r, daf_error *err) {
     daf *d = r->d;
-    bool in_batch = d->in_batch;
+    bool in_batch = d->in_batch, was_stale = d->metadata.is_stale, written = false;
     int rc = d->store->ops->backup(d->store, &r->files, err);
     if (rc)
         return rc;
@@ -238,9 +249,9 @@ static int perform(const reorder *r, daf_error *err) {
     rc = rewrite_all(r, err);
     d->in_batch = d->store->batching = in_batch;
     if (rc == 0)
-        rc = finish(r, in_batch, err);
+        rc = finish(r, in_batch, &written, err);
     if (rc)
-        roll_back(r, in_batch);
+        roll_back(r, in_batch, was_stale, written);
     return rc;
 }
 

@@ -108,6 +108,8 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
     int rc = 0;
     if (s.codec == DAF_CODEC_DEFAULT)
         rc = environment_codec(&s.codec, err);
+    if (rc == 0 && (s.level < 0 || s.level > MAX_LEVEL))
+        rc = daf__fail(err, DAF_ERR_ARG, 0, 0, "level %d is not from 1 to %d", s.level, MAX_LEVEL);
     if (rc == 0 && s.level == 0) {
         rc = environment_number(&level, "DAF_PACKED_COMPRESSION_LEVEL", DEFAULT_LEVEL, MAX_LEVEL, err);
         s.level = (int)level;

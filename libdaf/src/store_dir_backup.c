@@ -242,7 +242,11 @@ static int restore_below(daf__dir_store *s, daf__kind kind, const char *folder, 
 static int mark_index_stale(daf__dir_store *s, daf_error *err) {
     daf__change change = {0};
     daf__out *out;
-    int rc = s->base.ops->create(&s->base, &out, err);
+    bool marked;
+    int rc = daf__store_has(&s->base, &marked, DAF__METADATA_STALE_KEY, err);
+    if (rc || marked)
+        return rc;
+    rc = s->base.ops->create(&s->base, &out, err);
     if (rc == 0)
         rc = daf__change_put(&change, DAF__METADATA_STALE_KEY, out, err);
     if (rc == 0)

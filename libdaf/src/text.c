@@ -162,6 +162,8 @@ static int check_text(const char *text, uint64_t i, bool axis, daf_error *err) {
 }
 
 int daf__texts_check(const char *const *texts, uint64_t n, bool axis, daf_error *err) {
+    if (n > 0 && !texts)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "the texts are NULL");
     int rc = 0;
     for (uint64_t i = 0; i < n && rc == 0; i++)
         rc = check_text(texts[i], i, axis, err);

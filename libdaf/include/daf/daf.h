@@ -21,6 +21,8 @@
  *            killed, leaves all as it was: what it had done is undone, after a kill by the next open that may
  *            write (until then a property that was being replaced may be missing). In a directory the hidden
  *            file .daf.journal tells how; other programs may ignore it.
+ * Full disks leave room for no journal: a delete then removes file by file, the descriptor first. Whose process is killed
+ *            just then leaves payloads of which no descriptor speaks.
  * Readers    beside a writer get old or new values of a property, never a mix. Between the two they may find no
  *            such property only when its descriptor changes and a file keeps its name: a flat one of another type, a
  *            packed one of other chunks or another codec; and when a sparse one replaces a sparse one.

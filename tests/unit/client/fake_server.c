@@ -37,11 +37,39 @@ void fake_hang_up(fake_server *s) {
     s->ended = true;
 }
 
+/* ---- connections that are cut at any byte */
+
+static void fake_plan_cut(fake_server *s) {
+    s->cut_in = 0;
+    if (s->cut_every == 0 || s->cuts == 0)
+        return;
+    s->cuts--;
+    s->random = s->random * 1664525 + 1013904223;
+    s->cut_in = 1 + (s->random >> 8) % (2 * s->cut_every);
+}
+
+/* How many of `n` bytes still pass. */
+static size_t fake_pass(fake_server *s, size_t n) {
+    if (s->cut_in == 0)
+        return n;
+    if (n < s->cut_in) {
+        s->cut_in -= n;
+        return n;
+    }
+    n = (size_t)s->cut_in;
+    s->cut_in = 0;
+    s->ended = true;
+    return n;
+}
+
 /* ---- bytes out */
 
 void fake_write(fake_server *s, const void *bytes, size_t n) {
     const uint8_t *p = bytes;
-    while (n && !s->ended && !s->mute) {
+    if (s->ended || s->mute)
+        return;
+    n = fake_pass(s, n);
+    while (n) {
         size_t piece = s->answer_piece && s->answer_piece < n ? s->answer_piece : n;
         ssize_t sent = send(s->fd, p, piece, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -423,7 +451,7 @@ static bool fake_receive(fake_server *s) {
         ssize_t n = recv(s->fd, s->in + s->in_end, s->in_cap - s->in_end, 0);
         if (n <= 0)
             return false;
-        s->in_end += (size_t)n;
+        s->in_end += fake_pass(s, (size_t)n);
         return true;
     }
 }
@@ -466,6 +494,7 @@ static void fake_connection(fake_server *s) {
     size_t n;
     s->in_begin = s->in_end = 0;
     s->ended = false;
+    fake_plan_cut(s);
     if (s->raw) {
         s->raw(s);
         return;

@@ -58,6 +58,8 @@ struct fake_server {
     uint64_t window_bytes;
     unsigned answer_piece; /* bytes written at a time; 0: all */
     bool small_buffers;    /* of the sockets */
+    uint32_t cut_every;    /* hangs up after so many bytes of both directions on the average; 0: never */
+    unsigned cuts;         /* so often, then no more */
     bool tcp;
     /* Called with each message before the server deals with it. Returns true when it has dealt with it itself. */
     bool (*hook)(fake_server *s, const Photon__ClientMessage *m);
@@ -84,8 +86,10 @@ struct fake_server {
     /* Its own. */
     int listener;
     int fd;
-    bool mute;  /* nothing is answered */
-    bool ended; /* the hook or the stream has ended this connection */
+    uint32_t random;
+    uint64_t cut_in; /* bytes until the connection is cut; 0: it is not */
+    bool mute;       /* nothing is answered */
+    bool ended;      /* the hook or the stream has ended this connection */
     atomic_bool stopping;
     pthread_t thread;
     char folder[64];

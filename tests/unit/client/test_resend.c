@@ -62,6 +62,34 @@ static void lost_connection_is_made_again(void **state) {
     photons_free(&p);
 }
 
+/* The cut comes at any byte of what is sent or answered: within lengths, heads, columns, acknowledgements. */
+static void connection_may_be_cut_at_any_byte(void **state) {
+    fixture *f = *state;
+    script t = {.step = 0};
+    photons p = photons_make(200000);
+    photon_client_attribute a = {"key", "value"};
+    f->server.window_bytes = 50000;
+    f->server.durable_behind = 7;
+    f->server.cut_every = 2500;
+    f->server.cuts = 1000;
+    f->options.connect_timeout_ms = LONG_MS;
+    f->options.wait_for_server = true;
+    start(f, &t, NULL);
+    photon_client_run *run = fixture_open(f, "run");
+    for (uint64_t i = 0; i < 20; i++) {
+        const void *columns[] = {p.x + 10000 * i, p.y + 10000 * i, p.dt + 10000 * i, p.ms + 100 * i};
+        assert_int_equal(photon_client_send(run, columns, (uint64_t[]){10000, 100}, &f->err), 0);
+        assert_int_equal(photon_client_set_attributes(run, &a, 1, &f->err), 0);
+    }
+    assert_int_equal(photon_client_close_run(run, LONG_MS, NULL, &f->err), 0);
+    fixture_stop(f);
+    assert_int_equal(f->server.n_runs, 1);
+    assert_true(f->server.connections > 200);
+    assert_int_equal(f->server.runs[0].n_attributes, 20);
+    photons_check(&p, &f->server.runs[0]);
+    photons_free(&p);
+}
+
 static bool hang_up_at_each_kind(fake_server *s, const Photon__ClientMessage *m) {
     script *t = s->test;
     bool now = (t->step == 0 && m->body_case == PHOTON__CLIENT_MESSAGE__BODY_OPEN) ||
@@ -505,6 +533,7 @@ static void markers_and_gaps_are_numbered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(lost_connection_is_made_again),
+        TEST(connection_may_be_cut_at_any_byte),
         TEST(every_answer_may_be_lost),
         TEST(full_window_says_so),
         TEST(server_that_forgot_what_was_not_durable_gets_it_again),

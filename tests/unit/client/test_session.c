@@ -165,9 +165,10 @@ static bool take_slowly(fake_server *s, const Photon__ClientMessage *m) {
 static void rate_that_the_server_does_not_take_is_told(void **state) {
     sending *t = *state;
     t->options.real = true;
-    t->options.batch = 10000;
+    t->options.batch = 1000;
+    t->options.simulation.rate_hz = 1e5;
     t->base.server.hook = take_slowly;
-    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 65000;
+    t->base.server.credit_bytes = t->base.server.limits.in_flight_bytes = 6500;
     listen_for(t);
     send_all(t, simulation(t, false, 0.2, SEND_UNKNOWN), 0);
     assert_non_null(strstr(t->errors.text, "the asked rate was not reached"));

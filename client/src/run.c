@@ -85,6 +85,8 @@ void client__run_attached(photon_client_run *run, const Photon__Opened *opened) 
         run->batch_bytes = opened->batch_bytes;
         run->credit_bytes =
             run->client->server.in_flight_bytes ? run->client->server.in_flight_bytes : UINT64_MAX;
+        if (next - 1 > run->received) /* acknowledgements that were lost */
+            client__note_progress(run->client);
         run->received = run->reached = next - 1;
         run->cursor = next;
         run_release(run);

@@ -32,6 +32,7 @@
     X(runs_closed, "runs closed")                                                                            \
     X(runs_failed, "runs failed")                                                                            \
     X(opens_refused, "opens refused")                                                                        \
+    X(gaps, "gap records written into run files by the daemon")                                              \
     X(exports, "exports in place")                                                                           \
     X(exports_failed, "exports that failed")                                                                 \
     X(exports_skipped, "export times that found the one before under way")

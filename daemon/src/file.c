@@ -16,6 +16,7 @@
 
 enum {
     FILE_BUFFER_BYTES = 262144,
+    FILE_PENDING_BYTES = 1 << 20,
     FILE_PAST = 1,             /* not a name: the run was closed before */
     FILE_PAST_NAMES = 8,       /* of a series, that are looked at */
     FILE_COUNTER_MAX = 1000000 /* attempts at a free name: more than a folder should hold */
@@ -120,6 +121,7 @@ static void file_forget_pending(pd_file *file) {
     for (size_t i = 0; i < file->n_pending; i++)
         free((char *)(uintptr_t)file->pending[i].key);
     file->n_pending = 0;
+    file->pending_bytes = 0;
 }
 
 /* Key and value in one block. */
@@ -136,6 +138,7 @@ static int file_keep_pending(pd_file *file, const char *key, const char *value) 
     char *text = malloc(key_bytes + value_bytes);
     if (!text)
         return D7_ERR_NOMEM;
+    file->pending_bytes += key_bytes + value_bytes;
     memcpy(text, key, key_bytes);
     memcpy(text + key_bytes, value, value_bytes);
     file->pending[file->n_pending++] = (d7_attribute){.key = text, .value = text + key_bytes};
@@ -422,6 +425,16 @@ int pd_file_page(pd_file *file, const pd_page_task *page) {
     return file_result(file, code, &err);
 }
 
+/* More than a slot will ever take: into the file now. On a full disk they wait for the mark. */
+static int file_put_pending(pd_file *file) {
+    d7_error err = {.text = ""};
+    pthread_mutex_lock(&file->tail_lock);
+    int code = d7_writer_put_attributes(file->writer, &err);
+    pthread_mutex_unlock(&file->tail_lock);
+    file_look_at_pending(file);
+    return code == D7_ERR_NOSPACE ? 0 : file_result(file, code, &err);
+}
+
 int pd_file_attributes(pd_file *file, const pd_attributes_task *task) {
     d7_error err = {.text = "out of memory"};
     for (size_t i = 0; i < task->n; i++) {
@@ -432,7 +445,7 @@ int pd_file_attributes(pd_file *file, const pd_attributes_task *task) {
         if (code)
             return file_result(file, code, &err);
     }
-    return 0;
+    return file->pending_bytes > FILE_PENDING_BYTES ? file_put_pending(file) : 0;
 }
 
 int pd_file_flush(pd_file *file) {

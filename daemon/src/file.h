@@ -30,7 +30,7 @@ struct pd_file {
     d7_writer *writer; /* writes through the tail's table */
     const pd_datadir *dir;
     d7_attribute *pending; /* [n_pending] that no Index entry of the file holds: they go into the slots */
-    size_t n_pending, cap_pending;
+    size_t n_pending, cap_pending, pending_bytes;
     bool closing; /* the last attribute is set; a full disk may have stopped the close after that */
     pd_file_place places[2]; /* of the file and of its tail */
     bool waits;              /* for room on the disk; of the thread that owns the file */

@@ -255,6 +255,6 @@ void pd_run_detach(pd_run *run) {
 void pd_run_alive(pd_run *run, bool known, int64_t ticks) {
     if (run->state != PD_RUN_RUNNING || !known)
         return;
-    run->summary.instrument_time_known = true;
-    run->summary.instrument_time = ticks;
+    run->summary.instrument_time_known = run->instrument_time_known = true;
+    run->summary.instrument_time = run->instrument_time = ticks;
 }

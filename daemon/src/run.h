@@ -19,7 +19,8 @@
  *
  * Thread: the loop's. run.c: life; run_open.c: how it is made; run_resume.c: and made
  * again after a crash; run_data.c: batches and pages; run_attributes.c;
- * run_mark.c: what is durable; run_summary.c: the summary's chain of jobs and the exports.
+ * run_records.c: markers,
+ * gaps, clocks; run_mark.c: what is durable; run_summary.c: the summary's chain of jobs and the exports.
  */
 #ifndef PD_RUN_H
 #define PD_RUN_H
@@ -107,6 +108,14 @@ typedef struct pd_run_spec {
     uint64_t batch_bytes; /* of a run that goes on: what its producer was told; 0: as there is room */
 } pd_run_spec;
 
+/* What is numbered and speaks of a place in the data. */
+typedef enum pd_record_kind {
+    PD_RECORD_MARKER,
+    PD_RECORD_GAP,
+    PD_RECORD_CLOCK,
+    PD_RECORD_KINDS
+} pd_record_kind;
+
 /* Why something was refused. */
 typedef struct pd_refusal {
     int code;          /* PHOTON__ERROR_CODE__... */
@@ -192,6 +201,14 @@ struct pd_run {
     bool warned;            /* as in its spec */
     uint64_t export_interval_ms;
 
+    /* Records (run_records.c). */
+    uint64_t n_records[PD_RECORD_KINDS]; /* written: the next one's number */
+    uint64_t loss_item, loss_count;      /* what the hardware lost and no record says yet */
+    uint64_t n_losses, last_loss, last_loss_count;
+    uint64_t last_clock_ns; /* 0: no pair yet */
+    bool instrument_time_known;
+    int64_t instrument_time; /* the last one told */
+
     uint64_t attribute_bytes; /* attributes on their way */
     pd_attribute_sizes attribute_sizes;
 
@@ -232,6 +249,19 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why);
 /* Takes sequenced attributes, whole or not at all; strings are copied. */
 pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                            pd_refusal *why);
+
+/* A marker or a gap of a client; texts are borrowed. */
+typedef struct pd_told {
+    uint64_t sequence;
+    const char *group; /* "": the first one */
+    uint64_t item;     /* a marker: before which it stands; a gap: the first after it */
+    uint64_t count;    /* of a gap; 0: not known */
+    const char *text;  /* or cause */
+    uint64_t utc_ns;
+} pd_told;
+
+/* Takes one, sequenced as data. */
+pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_refusal *why);
 
 /* Why a client may not set this attribute; NULL when it may. Static text. */
 const char *pd_attribute_fault(const pd_config *config, const pd_attribute *attribute);
@@ -291,6 +321,17 @@ pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, p
 /* run_attributes.c */
 void pd_run__attributes_release(pd_run_attributes_item *item);
 void pd_run__last_attributes(pd_run *run); /* those that the daemon writes at the end */
+
+/* Attributes of a sequenced message that has been checked, but for its room. */
+pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
+                                 const char *field, pd_refusal *why);
+/* One of the daemon's own: into the file, not into the exports. Returns 0, or -1 when out of memory. */
+int pd_run__own_attribute(pd_run *run, const char *key, const char *value);
+
+/* run_records.c */
+void pd_run__lost(pd_run *run, uint64_t item, uint64_t count); /* by the hardware, before this item */
+void pd_run__records(pd_run *run, bool last); /* those that are due: before a mark, or the close */
+void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n); /* those of the file */
 
 /* run_mark.c */
 int pd_run__mark_init(pd_run *run); /* takes the memory: 0, or -1 */

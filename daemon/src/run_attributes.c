@@ -52,12 +52,12 @@ static pd_run_attributes_item *attributes_copy(const pd_attribute *attributes, s
     return item;
 }
 
-static void attributes_queue(pd_run *run, pd_run_attributes_item *item) {
+static void attributes_queue(pd_run *run, pd_run_attributes_item *item, bool exported) {
     item->run = run;
     item->holders = 1;
     run->attribute_bytes += item->bytes;
     item->task.task = (pd_task){.event.happened = attributes_back, .kind = PD_TASK_ATTRIBUTES};
-    if (run->summary.summary) {
+    if (run->summary.summary && exported) {
         item->holders++;
         pd_list_push(&run->summary.attributes, &item->summary_link);
         run->summary.changed = true;
@@ -91,33 +91,50 @@ pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *a
         if (fault)
             return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_BAD_ATTRIBUTE, sequence, i, fault);
     }
+    return pd_run__take_attributes(run, sequence, attributes, n, "attributes.attributes[0]", why);
+}
+
+pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
+                                 const char *field, pd_refusal *why) {
     uint64_t bytes = pd_attributes_bytes(attributes, n) + sizeof(pd_run_attributes_item);
     if (!attributes_fit(run, bytes))
         return PD_NO_ROOM;
     pd_run_attributes_item *item = attributes_copy(attributes, n);
-    if (!item)
-        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, sequence, 0, "out of memory");
-    if (pd_attribute_sizes_set(&run->attribute_sizes, attributes, n, config->max_run_attribute_bytes) != 0) {
+    int failed = item ? pd_attribute_sizes_set(&run->attribute_sizes, attributes, n,
+                                               run->engine->config->max_run_attribute_bytes)
+                      : 0;
+    if (!item || failed) {
         free(item);
-        return attributes_refuse(why, PHOTON__ERROR_CODE__ERROR_LIMIT, sequence, 0,
-                                 "the run's attributes would be larger than is allowed");
+        pd_refuse(why, item ? PHOTON__ERROR_CODE__ERROR_LIMIT : PHOTON__ERROR_CODE__ERROR_NO_ROOM, field,
+                  item ? "the run's attributes would be larger than is allowed" : "out of memory");
+        why->sequence = sequence;
+        return PD_REFUSED;
     }
     item->bytes = bytes;
     run->received = sequence;
-    attributes_queue(run, item);
+    attributes_queue(run, item, strncmp(attributes[0].key, "photond.", 8) != 0);
     pd_run__mark_due(run);
     pd_run__flush(run);
     return PD_TAKEN;
 }
 
+int pd_run__own_attribute(pd_run *run, const char *key, const char *value) {
+    pd_run_attributes_item *item = attributes_copy(&(pd_attribute){key, value}, 1);
+    if (!item)
+        return -1;
+    attributes_queue(run, item, false);
+    return 0;
+}
+
 void pd_run__last_attributes(pd_run *run) {
+    pd_run__records(run, true);
     if (run->lost_before == 0)
         return;
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, run->lost_before);
     pd_run_attributes_item *item = attributes_copy(&(pd_attribute){"photond.lost_before", text}, 1);
     if (item)
-        attributes_queue(run, item);
+        attributes_queue(run, item, true);
     else
         pd_log(PD_LOG_WARNING,
                "run %s: out of memory: the file does not say that the hardware lost %s events", run->name,

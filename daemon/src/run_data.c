@@ -207,6 +207,12 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b) {
 }
 
 static void batch_store(pd_run *run, const wire_batch *batch) {
+    if (batch->lost_before > 0)
+        pd_run__lost(run, run->groups[0].items, batch->lost_before);
+    if (batch->times_valid) {
+        run->instrument_time_known = true;
+        run->instrument_time = batch->last_time;
+    }
     for (uint32_t c = 0; c < run->n_columns; c++)
         column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
     for (uint32_t g = 0; g < run->n_groups; g++) {

@@ -90,6 +90,7 @@ static void mark_copy_column(pd_run_mark *m, uint32_t c) {
 }
 
 static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
+    pd_run__records(run, false);
     for (uint32_t c = 0; c < run->n_columns; c++)
         mark_copy_column(m, c);
     m->out = true;
@@ -99,7 +100,10 @@ static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
         .mark = {.sequence = run->received,
                  .producer = run->instance,
                  .epoch = run->epoch,
-                 .clock = {.monotonic_ns = uv_hrtime(), .utc_ns = (int64_t)pd_utc_ns()},
+                 .clock = {.instrument_valid = run->instrument_time_known,
+                           .instrument = run->instrument_time_known ? run->instrument_time : 0,
+                           .monotonic_ns = uv_hrtime(),
+                           .utc_ns = (int64_t)pd_utc_ns()},
                  .datasets = m->datasets,
                  .n_datasets = run->n_columns},
     };

@@ -53,6 +53,8 @@ int pd_run_resume(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_f
     run->last_durable_ns = uv_hrtime();
     resume_pages(run, slot);
     pd_run__running(run, file, spec->name);
+    pd_run__records_resume(run, spec->attributes, spec->n_attributes);
+    pd_run__flush(run);
     pd_run_summary_start(run);
     pd_run_summary_kick(run);
     pd_run__wait_for_producer(run);

@@ -309,9 +309,9 @@ static pd_heard session_dispatch(pd_session *s, const Photon__ClientMessage *m, 
     case PHOTON__CLIENT_MESSAGE__BODY_ATTRIBUTES:
         return pd_session__attributes(s, m->attributes, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_MARKER:
-        return session_not_supported(s, m->marker->run, m->marker->sequence, "marker", offset);
+        return pd_session__marker(s, m->marker, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_GAP:
-        return session_not_supported(s, m->gap->run, m->gap->sequence, "gap", offset);
+        return pd_session__gap(s, m->gap, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_FLUSH:
         return session_not_supported(s, m->flush->run, 0, "flush", offset);
     case PHOTON__CLIENT_MESSAGE__BODY_CLOSE:

@@ -103,6 +103,8 @@ pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offs
 /* session_data.c */
 pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset);
 pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *attributes, uint64_t offset);
+pd_heard pd_session__marker(pd_session *s, const Photon__Marker *marker, uint64_t offset);
+pd_heard pd_session__gap(pd_session *s, const Photon__Gap *gap, uint64_t offset);
 void pd_session__ack_due(pd_session *s, pd_attachment *a);
 void pd_session__ack_now(pd_session *s, pd_attachment *a, uint64_t now_ns);
 uint64_t pd_session__in_flight_bytes(const pd_config *config); /* of a connection, at most */

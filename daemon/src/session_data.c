@@ -144,3 +144,25 @@ pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint
     free(list);
     return data_taken(s, a, taken, &why, false, offset);
 }
+
+static pd_heard data_told(pd_session *s, uint32_t run, pd_record_kind kind, const pd_told *told,
+                          const char *field, uint64_t offset) {
+    pd_attachment *a = pd_session__by_handle(s, run);
+    if (!a)
+        return pd_session__unknown_run(s, run, field, offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, told->sequence, offset);
+    pd_refusal why = {0};
+    pd_taken taken = pd_run_told(a->run, kind, told, &why);
+    return data_taken(s, a, taken, &why, false, offset);
+}
+
+pd_heard pd_session__marker(pd_session *s, const Photon__Marker *m, uint64_t offset) {
+    pd_told told = {m->sequence, m->group, m->item, 0, m->text, m->utc_ns};
+    return data_told(s, m->run, PD_RECORD_MARKER, &told, "marker.run", offset);
+}
+
+pd_heard pd_session__gap(pd_session *s, const Photon__Gap *m, uint64_t offset) {
+    pd_told told = {m->sequence, m->group, m->item, m->count, m->cause, m->utc_ns};
+    return data_told(s, m->run, PD_RECORD_GAP, &told, "gap.run", offset);
+}

@@ -389,12 +389,29 @@ def data_after_close(d):
 
 def parts_not_supported_yet(d):
     c, run = opened(d, "not-yet")
-    for message in (pb.Marker(run=run.run, sequence=1, text="note"), pb.Gap(run=run.run, sequence=1, count=3),
-                    pb.Flush(run=run.run, id=4)):
-        c.send(message)
-        refused(c, pb.ERROR_NOT_SUPPORTED, message.DESCRIPTOR.name.lower())
+    c.send(pb.Flush(run=run.run, id=4))
+    refused(c, pb.ERROR_NOT_SUPPORTED, "flush")
     c.batch(run, stored.photons(np.random.default_rng(1), 10))  # none of them took a number
     c.wait_ack(run, received=1)
+    c.close(run)
+
+
+def markers_and_gaps_that_are_not(d):
+    c, run = opened(d, "records")
+    for kind, text in ((pb.Marker, dict(text="x" * 200000)), (pb.Gap, dict(cause="x" * 200000))):
+        name = kind.DESCRIPTOR.name.lower()
+        c.send(kind(run=run.run, sequence=2))
+        assert refused(c, pb.ERROR_HOLE, name + ".sequence").sequence == 1
+        c.send(kind(run=run.run, sequence=1, group="nobody"))
+        refused(c, pb.ERROR_BAD_ATTRIBUTE, name + ".group")
+        c.send(kind(run=run.run, sequence=1, item=1 << 63))
+        refused(c, pb.ERROR_BAD_ATTRIBUTE, name + ".item")
+        c.send(kind(run=run.run, sequence=1, **text))
+        refused(c, pb.ERROR_BAD_ATTRIBUTE, name + "." + list(text)[0])
+        c.batch(run, stored.photons(np.random.default_rng(1), 10), sequence=1)  # none of them took a number
+        c.wait_ack(run, received=1)
+        c.close(run)
+        c, run = opened(d, "records-" + name)
     c.close(run)
 
 
@@ -431,7 +448,7 @@ def a_complaint_in_a_loop(d):
     c, run = opened(d, "complaints")
     before = len(d.log().splitlines())
     for i in range(2000):
-        c.send(pb.Marker(run=run.run, sequence=1))
+        c.send(pb.Flush(run=run.run, id=i))
     for i in range(2000):
         assert c.error().code == pb.ERROR_NOT_SUPPORTED
     assert len(d.log().splitlines()) - before < 100
@@ -480,7 +497,7 @@ CASES = [http, one_wrong_byte, no_common_version, garbage_after_the_preamble, ga
          silence_after_hello, half_a_message_for_too_long, pings_keep_a_client, a_second_hello, an_unknown_message,
          an_empty_message, a_message_over_the_limit, fields_by_the_million, a_run_that_is_not, bad_opens, too_many_runs,
          a_wrong_checksum, counts_that_do_not_fit, columns_that_do_not_fit, a_batch_over_its_limit, a_malformed_batch,
-         holes_and_duplicates, data_after_close, parts_not_supported_yet, attributes_that_are_not,
+         holes_and_duplicates, data_after_close, parts_not_supported_yet, markers_and_gaps_that_are_not, attributes_that_are_not,
          attributes_set_again_and_again, a_complaint_in_a_loop,
          a_machine_that_sleeps, killed_in_the_middle_of_a_batch]
 

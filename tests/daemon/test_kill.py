@@ -88,6 +88,43 @@ def many_events(daemon):
     kill_and_go_on(daemon, "many", batches(40, 7001, 2), (8, 9, 31))
 
 
+def records(daemon):
+    """Markers, gaps and what the hardware lost are as durable as data; a restart is written down."""
+    sent = batches(6, 100, 9)
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="records")
+        run = c.open("records")
+        c.batch(run, sent[0])
+        c.send(pb.Marker(run=run.run, sequence=2, group="photons", item=100, text='a "note"', utc_ns=5))
+        c.send(pb.Gap(run=run.run, sequence=3, group="ms", item=7, count=9, cause="shutter", utc_ns=6))
+        c.batch(run, sent[1], sequence=4, lost_before=11)
+        c.batch(run, sent[2], sequence=5, first_time=3, last_time=77, times_valid=True)
+        c.wait_ack(run, durable=5)
+        daemon.kill()
+    daemon.start()
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="records")
+        again = c.open("records", run_id=run.run_id)
+        assert again.next_sequence == 6, again
+        c.batch(again, sent[3], lost_before=4)
+        c.send(pb.Marker(run=again.run, sequence=7, item=3, text="later"))
+        c.close(again, last_sequence=7)
+    file = stored.File(daemon.path("records.photons"))
+    file.expect(stored.joined(sent[:4]))
+    got = {k: json.loads(v) for k, v in file.attributes.items() if k.split(".")[1:2] in (["gap"], ["marker"], ["clock"])}
+    marker = got["photond.marker.00000000"]
+    assert marker == {"group": "photons", "item": 100, "text": 'a "note"', "utc": 5}, marker
+    assert got["photond.marker.00000001"]["text"] == "later" and "photond.marker.00000002" not in got
+    gaps = [got["photond.gap.%08d" % i] for i in range(4)]
+    told = [(g["group"], g["item"], g["count"], g["cause"]) for g in gaps]
+    assert sorted(told) == sorted([("ms", 7, 9, "shutter"), ("photons", 100, 11, "hardware"), ("photons", 300, 0, "restart"),
+                                   ("photons", 300, 4, "hardware")]), told
+    assert all(g["monotonic"] > 0 and g["utc"] > 0 for g in gaps) and "photond.gap.00000004" not in got
+    clocks = [v for k, v in sorted(got.items()) if k.startswith("photond.clock.")]
+    assert len(clocks) >= 2 and all(a["utc"] <= b["utc"] for a, b in zip(clocks, clocks[1:])), clocks
+    assert file.attributes["photond.lost_before"] == "15"
+
+
 def a_run_without_an_event(daemon):
     with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
         c.hello(instance="empty")
@@ -195,7 +232,7 @@ def what_is_not_ours(daemon):
     os.unlink(daemon.path("spoilt.photons.tail"))
 
 
-CASES = [few_events, many_events, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
+CASES = [few_events, many_events, records, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
          what_is_not_ours]
 
 

@@ -107,12 +107,12 @@ static void recovery_orphan(recovery *r, const char *name) {
 /* ---- a run ---- */
 
 /* What was exported before does not hold what comes; it is made anew. Only an export is taken away. */
-static void recovery_hide_export(const recovery *r, const char *name) {
-    char visible[PD_FILE_NAME_BYTES], mark[PD_FILE_NAME_BYTES + 32];
+static void recovery_hide_export(const recovery *r, const char *name, const char *suffix, const char *mark) {
+    char visible[PD_FILE_NAME_BYTES], path[PD_FILE_NAME_BYTES + 64];
     pd_error why = {""};
-    snprintf(visible, sizeof visible, "%s.daf", name);
-    snprintf(mark, sizeof mark, "%s/scalars/export.json", visible);
-    if (faccessat(r->dir->fd, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+    snprintf(visible, sizeof visible, "%s%s", name, suffix);
+    snprintf(path, sizeof path, "%s/%s", visible, mark);
+    if (faccessat(r->dir->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
         pd_tree_remove(r->dir->fd, visible, &why) != 0)
         pd_log(PD_LOG_WARNING, "%s/%s of before the restart cannot be removed: %s", r->dir->path, visible,
                why.text);
@@ -147,7 +147,8 @@ static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const 
         recovery_failed(r, name, why.text);
         return;
     }
-    recovery_hide_export(r, name);
+    recovery_hide_export(r, name, ".daf", "scalars/export.json");
+    recovery_hide_export(r, name, ".daf.zarr", "scalars/export/zarr.json");
     if (recovery_make_run(r, name, file, &why) != 0) {
         recovery_failed(r, name, why.text);
         return;
@@ -160,6 +161,16 @@ static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const 
            name, sequence, found->cut_bytes);
 }
 
+/* Nothing is followed out of the folder: both are files, or not there. */
+static bool recovery_is_file(const recovery *r, const char *name, const char *suffix) {
+    char file[PD_FILE_NAME_BYTES];
+    struct stat there;
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    if (fstatat(r->dir->fd, file, &there, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT;
+    return S_ISREG(there.st_mode);
+}
+
 static void recovery_file(recovery *r, const char *name) {
     char path[PATH_MAX];
     d7_tail *tail = NULL;
@@ -170,6 +181,10 @@ static void recovery_file(recovery *r, const char *name) {
     options.mode = r->engine->config->file_mode;
     options.io = r->engine->io;
     int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, name);
+    if (!recovery_is_file(r, name, ".photons") || !recovery_is_file(r, name, recovery_suffix)) {
+        recovery_failed(r, name, "it or its tail is not a file");
+        return;
+    }
     if (n < 0 || (size_t)n >= sizeof path) {
         recovery_failed(r, name, "the path is too long");
         return;

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int stored_fault(const char *path, const char *what, pd_error *why) {
     return pd_error_set(why, "%s: %s", path, what);
@@ -111,7 +112,10 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
 
 int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why) {
     d7_error err = {.text = ""};
+    struct stat there;
     memset(stored, 0, sizeof *stored);
+    if (lstat(path, &there) != 0 || !S_ISREG(there.st_mode))
+        return stored_fault(path, "it is not a file", why);
     if (d7_reader_open(&stored->reader, path, NULL, &err) != 0)
         return pd_error_set(why, "%s", err.text);
     if (stored_learn(stored, path, why) == 0)

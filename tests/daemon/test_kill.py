@@ -218,18 +218,22 @@ def what_is_not_ours(daemon):
         f.write("not a tail\n")
     with open(daemon.path("spoilt.photons"), "r+b") as f:
         f.truncate(100)
-    names = ("others.photons", "strange.photons.tail", "spoilt.photons", "spoilt.photons.tail")
+    os.symlink(daemon.path("others.photons"), daemon.path("linked.photons"))
+    shutil.copy(daemon.path("spoilt.photons.tail"), daemon.path("linked.photons.tail"))
+    names = ("others.photons", "strange.photons.tail", "spoilt.photons", "spoilt.photons.tail", "linked.photons.tail")
     before = {name: digest(daemon.path(name)) for name in names}
     for _ in range(10):
         daemon.start()
         status = daemon.status()
-        assert sorted(f["file"] for f in status["recovery"]["failures"]) == ["spoilt.photons", "strange.photons"], status
+        assert sorted(f["file"] for f in status["recovery"]["failures"]) == [
+            "linked.photons", "spoilt.photons", "strange.photons"], status
         assert status["health"] == "degraded" and any("spoilt.photons" in r for r in status["reasons"]), status
         daemon.stop()
         assert {name: digest(daemon.path(name)) for name in names} == before
     daemon.start()
     os.unlink(daemon.path("strange.photons.tail"))
     os.unlink(daemon.path("spoilt.photons.tail"))
+    os.unlink(daemon.path("linked.photons.tail"))
 
 
 CASES = [few_events, many_events, records, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,

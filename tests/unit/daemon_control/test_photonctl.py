@@ -172,6 +172,8 @@ def usage():
     expect(photonctl("--help"), 0, "status", "version", "Exit status")
     for command in ("status", "runs", "start", "stop", "export", "drain", "reload", "version"):
         expect(photonctl(command, "--help"), 0, "Usage: photonctl " + command, "--control ADDRESS")
+    expect(photonctl("verify-summaries", "--help"), 0, "Usage: photonctl verify-summaries RUN.daf")
+    expect(photonctl("verify-summaries", "x"), 2, errors=["arguments are missing"])
     expect(photonctl("--version"), 0, "photonctl ")
     expect(photonctl("frob"), 2, errors=['there is no command "frob"'])
     expect(photonctl("status", "--frob"), 2, errors=["unrecognized option '--frob'"])

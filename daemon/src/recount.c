@@ -1,0 +1,287 @@
+#include "recount.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+
+enum { RECOUNT_DATASETS_MAX = PD_PROFILE_DATASETS_MAX };
+
+typedef struct recount_group {
+    const char *name;
+    uint32_t ids[RECOUNT_DATASETS_MAX]; /* [n] in the file, all parts alike */
+    size_t n;
+    bool is_ms;
+    d7_type type;   /* of the last of them */
+    uint64_t items; /* binned */
+    uint64_t limit;
+} recount_group;
+
+typedef struct recount {
+    const char *name;
+    json_t *told; /* photond.datasets of the first part, which the datasets point into */
+    pd_dataset datasets[RECOUNT_DATASETS_MAX];
+    size_t n_datasets;
+    recount_group groups[RECOUNT_DATASETS_MAX];
+    size_t n_groups;
+    pd_attribute *attributes; /* [n_attributes] */
+    size_t n_attributes;
+    pd_time_base time_base;
+    pd_summary *summary;
+    void *shifted; /* room for the ms indices of a later part */
+    size_t shifted_bytes;
+} recount;
+
+/* ---- what the file tells ---- */
+
+static const char *member_text(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static int recount_dataset(recount *r, const d7_reader *file, const json_t *told, pd_error *err) {
+    pd_dataset *d = &r->datasets[r->n_datasets];
+    d7_dataset_info info;
+    uint32_t id;
+    *d = (pd_dataset){.name = member_text(told, "name"),
+                      .group = member_text(told, "group"),
+                      .unit = member_text(told, "unit"),
+                      .scale = json_number_value(json_object_get(told, "scale"))};
+    if (d7_reader_find_dataset(file, d->name, &id) != 0 || d7_reader_dataset(file, id, &info) != 0 ||
+        pd_role_parse(member_text(told, "role"), &d->role) != 0)
+        return pd_error_set(
+            err,
+            "photond.datasets tells of a dataset \"%.100s\" that is not there, or of a role that is none",
+            d->name);
+    d->type = info.type;
+    size_t g = 0;
+    while (g < r->n_groups && strcmp(r->groups[g].name, pd_dataset_group(d)) != 0)
+        g++;
+    recount_group *group = &r->groups[g];
+    if (g == r->n_groups)
+        r->groups[r->n_groups++] = (recount_group){.name = pd_dataset_group(d), .limit = UINT64_MAX};
+    group->type = d->type;
+    group->is_ms = d->role == PD_ROLE_MS_INDEX;
+    group->ids[group->n++] = id;
+    r->n_datasets++;
+    return 0;
+}
+
+static int recount_datasets(recount *r, const d7_reader *file, pd_error *err) {
+    const char *text = d7_reader_find_attribute(file, "photond.datasets");
+    const json_t *told;
+    size_t i;
+    r->told = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (!json_is_array(r->told) || json_array_size(r->told) > RECOUNT_DATASETS_MAX)
+        return pd_error_set(
+            err, "it does not tell what its datasets mean (photond.datasets): not recorded by photond?");
+    json_array_foreach(r->told, i, told) {
+        if (recount_dataset(r, file, told, err) != 0)
+            return -1;
+    }
+    return pd_datasets_check(r->datasets, r->n_datasets, NULL, NULL, err);
+}
+
+static void recount_time_base(recount *r, const d7_reader *file) {
+    const char *text = d7_reader_find_attribute(file, "photond.time_base");
+    json_t *told = text ? json_loads(text, 0, NULL) : NULL;
+    r->time_base = (pd_time_base){
+        .tick_ps_numerator = (uint64_t)json_integer_value(json_object_get(told, "tick_ps_numerator")),
+        .tick_ps_denominator = (uint64_t)json_integer_value(json_object_get(told, "tick_ps_denominator")),
+        .counter_bits = (uint32_t)json_integer_value(json_object_get(told, "counter_bits"))};
+    json_decref(told);
+}
+
+/* Those of the instrument: the daemon's own are no part of an export. */
+static int recount_attributes(recount *r, const d7_reader *file, pd_error *err) {
+    size_t n = d7_reader_n_attributes(file);
+    d7_attribute a;
+    r->attributes = calloc(n + 1, sizeof *r->attributes);
+    if (!r->attributes)
+        return pd_error_set(err, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        if (d7_reader_attribute(file, i, &a) == 0 && strncmp(a.key, "photond.", 8) != 0 &&
+            strncmp(a.key, "d7.", 3) != 0)
+            r->attributes[r->n_attributes++] = (pd_attribute){a.key, a.value};
+    return 0;
+}
+
+/* Without one, seconds were those of the daemon, which the file does not hold. */
+static bool recount_has_clock(const recount *r) {
+    for (size_t i = 0; i < r->n_datasets; i++)
+        if (r->datasets[i].role == PD_ROLE_MS_INDEX || r->datasets[i].role == PD_ROLE_TIME_STAMP)
+            return true;
+    return false;
+}
+
+static int recount_begin(recount *r, const d7_reader *file, const pd_summary_options *options,
+                         pd_recount_limit *limit, void *user, pd_error *err) {
+    if (recount_datasets(r, file, err) != 0 || recount_attributes(r, file, err) != 0)
+        return -1;
+    recount_time_base(r, file);
+    pd_summary_options asked = *options;
+    asked.rate = asked.rate && recount_has_clock(r);
+    for (size_t d = 0; d < r->n_datasets; d++)
+        for (size_t g = 0; g < r->n_groups; g++)
+            if (strcmp(r->groups[g].name, pd_dataset_group(&r->datasets[d])) == 0)
+                r->groups[g].limit = limit(user, r->datasets[d].name);
+    return pd_summary_create(&r->summary,
+                             &(pd_summary_setup){.name = r->name,
+                                                 .datasets = r->datasets,
+                                                 .n_datasets = r->n_datasets,
+                                                 .attributes = r->attributes,
+                                                 .n_attributes = r->n_attributes,
+                                                 .time_base = r->time_base,
+                                                 .options = asked},
+                             err);
+}
+
+/* ---- what it holds ---- */
+
+/* The ms index of a later part counts its own photons. Returns the values moved on by `first`, or NULL with err. */
+static const void *recount_shift(recount *r, d7_type type, const void *values, size_t n, uint64_t first,
+                                 pd_error *err) {
+    size_t bytes = n * sizeof(uint64_t);
+    if (type != D7_UINT64) {
+        pd_error_set(err, "the ms index is no uint64: merge the parts first (d7 merge)");
+        return NULL;
+    }
+    if (bytes > r->shifted_bytes) {
+        void *larger = realloc(r->shifted, bytes);
+        if (!larger) {
+            pd_error_set(err, "out of memory");
+            return NULL;
+        }
+        r->shifted = larger;
+        r->shifted_bytes = bytes;
+    }
+    for (size_t i = 0; i < n; i++)
+        ((uint64_t *)r->shifted)[i] = ((const uint64_t *)values)[i] + first;
+    return r->shifted;
+}
+
+static int recount_bin(recount *r, size_t g, const d7_chunk *chunk, uint64_t first_photon, pd_error *err) {
+    recount_group *group = &r->groups[g];
+    uint64_t left = group->limit - group->items;
+    size_t n = chunk->n < left ? chunk->n : (size_t)left;
+    const void *ms = NULL;
+    const void *const *columns = chunk->values;
+    if (group->is_ms && first_photon) {
+        ms = recount_shift(r, group->type, chunk->values[0], n, first_photon, err);
+        if (!ms)
+            return -1;
+        columns = &ms;
+    }
+    pd_summary_bin(r->summary, g, columns, group->items, n);
+    group->items += n;
+    return 0;
+}
+
+static uint64_t part_place(const d7_reader *file, const char *key) {
+    const char *text = d7_reader_find_attribute(file, key);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Rows of a part that the parts before it held: a millisecond in which the run was cut is in both. Returns 0; -1: some are
+ * missing between the parts. */
+static int part_overlap(const recount_group *group, const d7_reader *file, uint64_t *ret) {
+    uint64_t first = part_place(file, "photond.first_ms");
+    *ret = 0;
+    if (!group->is_ms)
+        return 0;
+    *ret = group->items - first;
+    return first > group->items ? -1 : 0;
+}
+
+static int recount_columns(recount *r, d7_columns *columns, size_t g, uint64_t first_photon, pd_error *err) {
+    d7_error why = {0};
+    d7_chunk chunk = {.n = 1};
+    const recount_group *group = &r->groups[g];
+    while (group->items < group->limit) {
+        if (d7_columns_next(columns, &chunk, &why) != 0)
+            return pd_error_set(err, "%s", why.text);
+        if (chunk.n == 0)
+            return 0;
+        if (recount_bin(r, g, &chunk, first_photon, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int recount_group_of_part(recount *r, d7_reader *file, size_t g, pd_error *err) {
+    const recount_group *group = &r->groups[g];
+    d7_columns *columns = NULL;
+    d7_columns_options options;
+    d7_dataset_info info;
+    d7_error why = {0};
+    d7_columns_options_init(&options);
+    if (d7_reader_dataset(file, group->ids[0], &info) != 0 || part_overlap(group, file, &options.from) != 0)
+        return pd_error_set(err, "milliseconds are missing between it and the part before");
+    if (options.from >= info.items)
+        return 0;
+    if (d7_columns_open(&columns, file, group->ids, group->n, &options, &why) != 0)
+        return pd_error_set(err, "%s", why.text);
+    int failed = recount_columns(r, columns, g, part_place(file, "photond.first_photon"), err);
+    d7_columns_free(columns);
+    return failed;
+}
+
+static int recount_part(recount *r, d7_reader *file, pd_error *err) {
+    for (size_t g = 0; g < r->n_groups; g++)
+        if (recount_group_of_part(r, file, g, err) != 0)
+            return -1;
+    return 0;
+}
+
+/* A later part must be of the same run, with the same datasets. */
+static int recount_check_part(const recount *r, const d7_reader *first, const d7_reader *part,
+                              pd_error *err) {
+    const char *a = d7_reader_find_attribute(first, "photond.run"),
+               *b = d7_reader_find_attribute(part, "photond.run");
+    if (!a || !b || strcmp(a, b) != 0 || d7_reader_n_datasets(first) != d7_reader_n_datasets(part))
+        return pd_error_set(err, "it is of another run than the first part");
+    for (size_t i = 0; i < r->n_datasets; i++) {
+        uint32_t at, there;
+        if (d7_reader_find_dataset(first, r->datasets[i].name, &at) != 0 ||
+            d7_reader_find_dataset(part, r->datasets[i].name, &there) != 0 || at != there)
+            return pd_error_set(err, "it has other datasets than the first part");
+    }
+    return 0;
+}
+
+static int recount_open(d7_reader **file, const char *path, pd_error *err) {
+    d7_error why = {0};
+    return d7_reader_open(file, path, NULL, &why) == 0 ? 0 : pd_error_set(err, "%s", why.text);
+}
+
+int pd_recount(pd_summary **ret, const char *name, const char *const *paths, size_t n,
+               const pd_summary_options *options, pd_recount_limit *limit, void *user, pd_error *err) {
+    recount *r = calloc(1, sizeof *r);
+    d7_reader *first = NULL;
+    if (!r)
+        return pd_error_set(err, "out of memory");
+    r->name = name;
+    int failed = recount_open(&first, paths[0], err) != 0 ||
+                 recount_begin(r, first, options, limit, user, err) != 0 || recount_part(r, first, err) != 0;
+    const char *at = paths[0];
+    for (size_t i = 1; !failed && i < n; i++) {
+        d7_reader *part = NULL;
+        at = paths[i];
+        failed = recount_open(&part, at, err) != 0 || recount_check_part(r, first, part, err) != 0 ||
+                 recount_part(r, part, err) != 0;
+        d7_reader_free(part);
+    }
+    if (failed) {
+        pd_error_prefix(err, "%s", at);
+        pd_summary_free(r->summary);
+    } else {
+        *ret = r->summary;
+    }
+    d7_reader_free(first);
+    json_decref(r->told);
+    free(r->attributes);
+    free(r->shifted);
+    free(r);
+    return failed ? -1 : 0;
+}

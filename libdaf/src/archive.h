@@ -3,6 +3,7 @@
  *   archive_path    which archive and group a path means
  *   archive_names   the names in an archive
  *   archive_load    the central directory, read; when it is torn, archive_recover finds what is there
+ *   archive_rest    what of a torn archive may be cut off
  *   archive_open    archives that are open in this process, opening, making and replacing them
  *   archive_file    entries as files: stored ones in place, others by archive_decode, inflate64
  *   archive_store   the store of one handle: a group of an archive, or all of it
@@ -68,8 +69,11 @@ typedef struct daf__archive_directory {
     daf__buf comment;  /* of the archive */
     daf__buf raw_tail; /* recovered from an interrupted append: what stood behind it in the file */
     bool recovered;    /* the file does not say so plainly */
-    bool misplaced;    /* recovered, and `central` does not stand at `offset` */
-    uint64_t end;      /* not misplaced: where its end records end, and so should the file */
+    bool
+        unclear; /* recovered, and what lies at `unclear_at` is more than an append that was interrupted leaves: */
+    uint64_t unclear_at; /* the file must not be changed */
+    bool misplaced;      /* recovered, and `central` does not stand at `offset` */
+    uint64_t end;        /* not misplaced: where its end records end, and so should the file */
     uint64_t file_bytes;
     int64_t changed_s, changed_ns; /* of the file when it was read */
     bool hot;                      /* recovered from a file that was written to just before */
@@ -118,6 +122,9 @@ typedef struct daf__archive_store {
 /* Opens or makes the archive as the mode says. base.fresh says that it, or the group, holds no daf.json. */
 int daf__archive_store_open(daf__store **ret, int dirfd, const char *path, const daf__archive_path *where,
                             daf__open_mode mode, const daf__archive_settings *settings, daf_error *err);
+
+/* Before the first write: brings the file in line with what was recovered, and takes its index out. */
+int daf__archive_store_prepare(daf__store *base, daf_error *err);
 
 extern const daf__store_ops daf__archive_ops;
 
@@ -185,6 +192,16 @@ int daf__archive_roll_back(daf__archive_directory *d, daf__file *f, bool thoroug
 
 /* Finds the directory of an archive that does not end in one. */
 int daf__archive_search(daf__archive_directory *ret, daf__file *f, daf_error *err);
+
+/* ---- archive_rest */
+
+/* Whether what lies behind `from`, the end of a directory, is zeros or the beginning of another; and so of what lies at
+ * `at`, behind the last local header that was understood, or a last entry of our shape that is cut. */
+int daf__archive_may_be_cut(bool *ret, daf__file *f, uint64_t from, daf_error *err);
+int daf__archive_may_be_cut_behind_locals(bool *ret, daf__file *f, uint64_t at, daf_error *err);
+
+/* Whether an append of this protocol has written the local header, which is whole. */
+bool daf__archive_is_own_local(const uint8_t *local, const daf__zip_entry *e);
 
 /* ---- archive_store */
 

@@ -355,6 +355,13 @@ int daf__archive_repair(daf__archive *a, bool sync, daf_error *err) {
     int rc = 0;
     if (!d->recovered)
         return 0;
+    if (d->unclear)
+        return daf__fail(
+            err, DAF_ERR_CORRUPT, 0, d->unclear_at,
+            "%s: its directory is damaged or cut off, and what lies at byte %llu is not what an "
+            "interrupted append leaves: nothing is changed; what can be read can be copied to a new "
+            "archive",
+            a->path, (unsigned long long)d->unclear_at);
     if (d->misplaced && !d->raw_tail.size) {
         rc = rewrite(&c, err);
     } else if (d->misplaced) {

@@ -146,8 +146,6 @@ static int new_archive(daf__archive **ret, const opening *o, int fd, const struc
     int rc = daf__archive_load(&a->directory, a->io, fd, path,
                                a->writable ? DAF__LOAD_ALONE : DAF__LOAD_BESIDE, err);
     if (rc == 0 && a->writable)
-        rc = daf__archive_repair(a, o->settings->sync, err);
-    if (rc == 0 && a->writable)
         a->folder = open_folder(o, O_PATH);
     if (rc == 0 && a->writable && a->folder < 0)
         rc = folder_failed(o, "open the folder of", err);

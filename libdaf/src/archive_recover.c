@@ -22,7 +22,6 @@ enum {
     LAST_BYTES = 4096,
     LOCAL_SHAPE = 45,
     CENTRAL_SHAPE_FIELD_BYTES = DAF__ZIP_CENTRAL_EXTRA_BYTES - 4,
-    LOCAL_SHAPE_FIELD_BYTES = DAF__ZIP_LOCAL_EXTRA_BYTES - 4,
     MAX_LOCAL_BYTES = DAF__ZIP_LOCAL_BYTES + 2 * 65535,
     MAX_TRIES = 64 /* of directories that are read whole: a file may be full of what looks like an end */
 };
@@ -302,19 +301,28 @@ static int read_local(daf__file *f, uint64_t at, uint8_t *local, daf__zip_entry 
     return 0;
 }
 
+static void set_unclear(daf__archive_directory *d, uint64_t at) {
+    if (!d->unclear)
+        d->unclear_at = at;
+    d->unclear = true;
+}
+
 static int scan_local_headers(daf__archive_directory *ret, daf__file *f, daf_error *err) {
     daf__archive_directory d = {0};
     uint8_t *local = malloc(MAX_LOCAL_BYTES);
     int rc = local ? daf__archive_names_init(&d.names, err) : daf__no_memory(err);
-    for (uint64_t at = 0; rc == 0;) {
+    uint64_t at = 0;
+    while (rc == 0) {
         daf__zip_entry e;
         uint64_t data;
         bool intact = false;
         rc = read_local(f, at, local, &e, &data, err);
         if (rc || data == 0)
             break;
-        at = data + e.packed_bytes;
         rc = is_intact(&intact, f, data, &e, err);
+        if (rc == 0 && !intact && !daf__archive_is_own_local(local, &e))
+            set_unclear(&d, at);
+        at = data + e.packed_bytes;
         if (rc == 0 && intact) {
             rc = list_local(&d, local, &e, err);
             d.offset = at;
@@ -322,6 +330,11 @@ static int scan_local_headers(daf__archive_directory *ret, daf__file *f, daf_err
     }
     d.n_committed = d.n;
     free(local);
+    bool may_be_cut = true;
+    if (rc == 0)
+        rc = daf__archive_may_be_cut_behind_locals(&may_be_cut, f, at, err);
+    if (!may_be_cut)
+        set_unclear(&d, at);
     if (rc == 0 && d.n == 0)
         rc = daf__fail(err, DAF_ERR_TRUNCATED, 0, 0, "%s: no ZIP archive", f->where);
     if (rc) {
@@ -337,12 +350,18 @@ int daf__archive_search(daf__archive_directory *ret, daf__file *f, daf_error *er
     daf__archive_directory d;
     daf_error details;
     int rc = search_backwards(&d, f, &details);
+    bool may_be_cut = true, found = rc == 0;
     if (rc && !is_fatal(rc))
         rc = scan_local_headers(&d, f, &details);
     if (rc)
         return daf__pass(err, &details);
     d.recovered = true;
-    rc = daf__archive_take_mark(&d, err);
+    if (found)
+        rc = daf__archive_may_be_cut(&may_be_cut, f, d.end, err);
+    if (!may_be_cut)
+        set_unclear(&d, d.end);
+    if (rc == 0)
+        rc = daf__archive_take_mark(&d, err);
     if (rc == 0)
         rc = daf__archive_roll_back(&d, f, true, err);
     if (rc) {

@@ -256,6 +256,16 @@ static int strip_index(daf__archive_store *s, daf_error *err) {
     return there ? daf__archive_commit(s->archive, &s->settings, is_no_index, s, err) : 0;
 }
 
+int daf__archive_store_prepare(daf__store *base, daf_error *err) {
+    daf__archive_store *s = (daf__archive_store *)base;
+    pthread_mutex_lock(&s->archive->lock);
+    int rc = daf__archive_repair(s->archive, s->settings.sync, err);
+    if (rc == 0)
+        rc = strip_index(s, err);
+    pthread_mutex_unlock(&s->archive->lock);
+    return rc;
+}
+
 int daf__archive_store_open(daf__store **ret, int dirfd, const char *path, const daf__archive_path *where,
                             daf__open_mode mode, const daf__archive_settings *settings, daf_error *err) {
     daf__archive_store *s = calloc(1, sizeof *s);
@@ -272,8 +282,6 @@ int daf__archive_store_open(daf__store **ret, int dirfd, const char *path, const
     if (rc == 0) {
         pthread_mutex_lock(&s->archive->lock);
         rc = choose_prefix(s, where->group, err);
-        if (rc == 0 && mode.writable)
-            rc = strip_index(s, err);
         pthread_mutex_unlock(&s->archive->lock);
     }
     if (rc == 0) {

@@ -141,11 +141,14 @@ static int open_archive(daf *d, int dirfd, const char *path, const daf__archive_
     int rc = daf__archive_store_open(&d->store, dirfd, path, where, mode, &settings, err);
     if (rc || mode.untouched)
         return rc;
-    if (!d->store->fresh)
-        return daf__read_marker(d, err);
-    if (!mode.create)
+    if (d->store->fresh && !mode.create)
         return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "not a daf data set: %s",
                          daf__store_full_path(d->store));
+    rc = d->store->fresh ? 0 : daf__read_marker(d, err);
+    if (rc == 0 && mode.writable)
+        rc = daf__archive_store_prepare(d->store, err);
+    if (rc || !d->store->fresh)
+        return rc;
     d->owes_marker = options->late_marker;
     return initialize(d, false, err);
 }

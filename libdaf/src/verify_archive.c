@@ -147,7 +147,10 @@ int daf__verify_archive(daf__verifier *v) {
     archive_check c = {.v = v, .directory = &a->directory, .room = malloc(LOCAL_ROOM)};
     if (!c.room)
         return daf__no_memory(v->err);
-    if (a->directory.recovered)
+    if (a->directory.unclear)
+        daf__tell(v, DAF_PROBLEM_ARCHIVE, "", a->directory.unclear_at,
+                  "the directory is damaged or cut off, and not all that is there could be found");
+    else if (a->directory.recovered)
         daf__tell(v, DAF_PROBLEM_TORN, "", DAF_NO_OFFSET,
                   "an append was interrupted; the next writable open undoes it");
     pthread_mutex_lock(&a->lock);

@@ -1,0 +1,167 @@
+/* Archives that are damaged, cut or followed by something, rather than left by an interrupted append: a writable open
+ * refuses them and changes nothing, or loses no more than what is damaged. */
+#include "archive_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const fixtures[] = {
+    FIXTURE("zip-foreign/data-descriptors.daf.zip"), FIXTURE("zip-foreign/deflate.daf.zip"),
+    FIXTURE("zip-foreign/stored.daf.zip"), FIXTURE("zip-native/repo.daf.zip")};
+enum { N_FIXTURES = sizeof fixtures / sizeof fixtures[0] };
+
+/* Scalars, axes and vectors that can be read. */
+static unsigned count_readable(daf *d) {
+    daf_names scalars, axes, vectors;
+    daf_scalar scalar;
+    daf_array *a;
+    unsigned n = 0;
+    OK(daf_list_scalars(d, &scalars, e));
+    OK(daf_list_axes(d, &axes, e));
+    for (size_t i = 0; i < scalars.n; i++) {
+        if (daf_get_scalar(d, &scalar, scalars.names[i], NULL) != 0)
+            continue;
+        n++;
+        daf_scalar_clear(&scalar);
+    }
+    for (size_t i = 0; i < axes.n; i++) {
+        if (daf_get_axis(d, &a, axes.names[i], NULL) == 0) {
+            n++;
+            daf_array_free(a);
+        }
+        OK(daf_list_vectors(d, &vectors, axes.names[i], e));
+        for (size_t k = 0; k < vectors.n; k++) {
+            if (daf_get_vector(d, &a, axes.names[i], vectors.names[k], NULL) != 0)
+                continue;
+            n++;
+            daf_array_free(a);
+        }
+        daf_names_clear(&vectors);
+    }
+    daf_names_clear(&scalars);
+    daf_names_clear(&axes);
+    return n;
+}
+
+/* Writes to it. Returns whether it took that, and how much there is then; otherwise nothing has changed. */
+static bool write_one(const char *path, const char *data, size_t bytes, unsigned *n) {
+    daf *d;
+    daf_error why;
+    test_write_file(path, data, bytes);
+    if (daf_open(&d, path, "r+", NULL, &why) != 0) {
+        size_t now;
+        char *there = test_read_file(path, &now);
+        assert_int_equal(now, bytes);
+        assert_memory_equal(there, data, bytes);
+        free(there);
+        return false;
+    }
+    set_integer(d, "new one", 5);
+    *n = count_readable(d) - 1;
+    OK(daf_close(d, e));
+    return true;
+}
+
+static unsigned readable_in(const char *path) {
+    daf *d;
+    OK(daf_open(&d, path, "r", NULL, e));
+    unsigned n = count_readable(d);
+    OK(daf_close(d, e));
+    return n;
+}
+
+/* One bit, and perhaps the last byte missing: not more is lost than the properties of one entry, which is an axis at most. */
+static void a_bit_is_lost(void **state) {
+    test_random r = {9};
+    for (unsigned k = 0; k < N_FIXTURES; k++) {
+        const char *path = test_path(state, "a.daf.zip");
+        size_t bytes;
+        char *data = test_read_file(fixtures[k], &bytes);
+        copy_file(fixtures[k], path);
+        unsigned all = readable_in(path), n = 0, n_taken = 0;
+        for (unsigned i = 0; i < 400; i++) {
+            size_t at = test_below(&r, bytes), kept = bytes - i % 2;
+            char bit = (char)(1 << test_below(&r, 8));
+            data[at] ^= bit;
+            if (write_one(path, data, kept, &n)) {
+                n_taken++;
+                if (n + 12 < all)
+                    fail_msg("%s: bit of byte %zu: %u of %u are left", fixtures[k], at, n, all);
+            }
+            data[at] ^= bit;
+        }
+        assert_true(n_taken > 0);
+        free(data);
+    }
+}
+
+static void signatures_are_lost(void **state) {
+    for (unsigned k = 0; k < N_FIXTURES; k++) {
+        const char *path = test_path(state, "a.daf.zip");
+        size_t bytes;
+        char *data = test_read_file(fixtures[k], &bytes);
+        copy_file(fixtures[k], path);
+        unsigned all = readable_in(path), n = 0;
+        for (size_t at = 0; at + 4 < bytes; at++) {
+            if (data[at] != 'P' || data[at + 1] != 'K' || data[at + 2] > 6)
+                continue;
+            data[at + 2] ^= 1;
+            for (size_t cut = 0; cut < 2; cut++)
+                if (write_one(path, data, bytes - cut, &n) && n + 12 < all)
+                    fail_msg("%s: signature at %zu: %u of %u are left", fixtures[k], at, n, all);
+            data[at + 2] ^= 1;
+        }
+        free(data);
+    }
+}
+
+/* A download that has not ended. */
+static void the_end_is_missing(void **state) {
+    const char *path = test_path(state, "a.daf.zip");
+    size_t bytes;
+    char *data = test_read_file(fixtures[0], &bytes);
+    daf *d;
+    for (size_t cut = 1; cut < bytes - 100; cut += cut < 30 ? 1 : 397) {
+        unsigned n;
+        if (write_one(path, data, bytes - cut, &n))
+            fail_msg("%zu bytes less were taken", cut);
+    }
+    test_write_file(path, data, bytes - 1);
+    FAILS(DAF_ERR_NOT_DAF, "not a daf", daf_open(&d, path, "r+", NULL, e)); /* its marker lies behind */
+    FAILS(DAF_ERR_CORRUPT, "nothing is changed", daf_open(&d, path, "w+", NULL, e));
+    daf_verify_summary found;
+    OK(daf_verify(path, NULL, &found, e));
+    assert_true(found.n[DAF_CLASS_DAMAGE] > 0);
+    free(data);
+}
+
+static void something_follows(void **state) {
+    enum { MORE = 100000 };
+    const char *path = test_path(state, "a.daf.zip");
+    for (unsigned k = 0; k < N_FIXTURES; k++) {
+        size_t bytes;
+        char *data = test_read_file(fixtures[k], &bytes), *longer = calloc(1, bytes + MORE);
+        unsigned n;
+        assert_non_null(longer);
+        memcpy(longer, data, bytes);
+        copy_file(fixtures[k], path);
+        unsigned all = readable_in(path);
+        assert_true(write_one(path, longer, bytes + MORE, &n)); /* zeros: an append had made room */
+        assert_int_equal(n, all);
+        memset(longer + bytes, 'x', MORE);
+        assert_false(write_one(path, longer, bytes + MORE, &n));
+        assert_int_equal(readable_in(path), all);
+        free(longer);
+        free(data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_bit_is_lost),
+        TEST(signatures_are_lost),
+        TEST(the_end_is_missing),
+        TEST(something_follows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -54,7 +54,8 @@ def stops_a_run():
 
 
 def a_failed_run_says_why():
-    with photond.Daemon(config=CONFIG) as daemon:
+    """Nothing but the stop is to find out."""
+    with photond.Daemon(config=dict(CONFIG, sync_interval_ms=3600000)) as daemon:
         c = producer(daemon, "cam")
         run = c.open("lost")
         c.batch(run, photons())

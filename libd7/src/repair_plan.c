@@ -128,6 +128,7 @@ static int plan_column(d7__repair_plan *p, uint32_t ds) {
         c->there = c->limit = tailed.items;
     for (; t->n > n_before && t->ranges[t->n - 1].to >= c->limit; t->n--)
         c->limit = t->ranges[t->n - 1].from;
+    c->more_lost |= p->survey.untold;
     return 0;
 }
 

@@ -22,7 +22,9 @@ typedef struct hole {
     size_t n_seen; /* pages before it, the last one right before where `joined` */
     bool joined;
     uint64_t frame_end; /* where the fragments of what is no entry end; 0: they are broken too */
+    uint64_t begin;     /* the first of these that begins behind `from`; 0: none does */
     bool stray;         /* it ends in a block that was written elsewhere */
+    bool foreign;       /* there is a header in it: a block of another place, or of another file */
 } hole;
 
 typedef struct survey {
@@ -35,7 +37,9 @@ typedef struct survey {
     bool in_hole;       /* the last one has not ended yet */
     d7__page_ref *lost; /* [n_lost] pages whose beginnings were found in holes */
     size_t n_lost, cap_lost;
-    uint64_t due; /* block where the next island is due */
+    uint64_t due;       /* block where the next island is due */
+    uint64_t pages_end; /* where an epilogue says that the global index begins; UINT64_MAX: there is none */
+    uint64_t epilogue;
 } survey;
 
 /* ---- holes ---- */
@@ -81,10 +85,39 @@ static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
 
 static int framed_hole_begin(survey *s, const d7__entry *e) {
     bool goes_on = !s->in_hole || s->holes[s->n_holes - 1].frame_end == e->offset;
-    int rc = hole_begin(s, e->offset);
-    if (rc == 0 && goes_on)
-        s->holes[s->n_holes - 1].frame_end = d7__frame_begin(e->next);
-    return rc;
+    if (hole_begin(s, e->offset) != 0)
+        return D7_ERR_NOMEM;
+    hole *h = &s->holes[s->n_holes - 1];
+    if (goes_on)
+        h->frame_end = d7__frame_begin(e->next);
+    if (h->begin == 0 && e->offset > h->from)
+        h->begin = e->offset;
+    return 0;
+}
+
+/* Fields behind a message that no writer appends in such numbers. */
+enum { FIELDS_BEHIND_MAX = 4 };
+
+static bool many_fields(d7__cursor c) {
+    d7__field f;
+    int n = 0;
+    while (c.at < c.end && d7__get_field(&c, &f))
+        n++;
+    return n > FIELDS_BEHIND_MAX;
+}
+
+/* Has a page another length than it says, so that it goes on in a block that was written elsewhere? What follows it then is of
+ * another place too. */
+static bool is_seam(const survey *s, uint64_t dataset_id, const d7__entry *e) {
+    d7__head head;
+    uint32_t id;
+    size_t n;
+    if (s->r->framing.unframed || !d7__head_parse(e->data, e->bytes, &head) ||
+        head.head_bytes + head.body_bytes >= e->bytes)
+        return false;
+    d7__cursor behind = {e->data + head.head_bytes + head.body_bytes, e->data + e->bytes};
+    return many_fields(behind) ||
+           d7_page_count(s->r->header.datasets[dataset_id].type, e->data, e->bytes, &id, &n, NULL) != 0;
 }
 
 /* An entry that is whole as the framing goes. Returns 0, *ret_stop where the file ends for us; D7_ERR_NOMEM. */
@@ -92,11 +125,16 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     d7__kind kind;
     d7__cursor body;
     uint64_t dataset_id;
-    if (!d7__entry_kind(e->data, e->bytes, &kind, &body) || kind == D7__KIND_NONE ||
-        (kind == D7__KIND_HEADER && !s->result->ended))
+    if (!d7__entry_kind(e->data, e->bytes, &kind, &body) || kind == D7__KIND_NONE)
         return framed_hole_begin(s, e);
-    if (kind == D7__KIND_DATA &&
-        (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets))
+    if (kind == D7__KIND_HEADER && !s->result->ended) {
+        int rc = framed_hole_begin(s, e);
+        if (rc == 0)
+            s->holes[s->n_holes - 1].foreign = true;
+        return rc;
+    }
+    if (kind == D7__KIND_DATA && (!d7__page_dataset(body, &dataset_id) ||
+                                  dataset_id >= s->r->header.n_datasets || is_seam(s, dataset_id, e)))
         return framed_hole_begin(s, e);
     hole_end(s, e->offset);
     switch (kind) {
@@ -223,7 +261,7 @@ static bool only_island_before(const survey *s, uint64_t at, uint64_t upto, uint
 static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bool *ret_known,
                         d7_error *err) {
     uint64_t due = h->due, step = s->r->header.index_step;
-    bool list_begins = upto < h->to;
+    bool list_begins = upto < h->to && upto < s->pages_end;
     *ret_known = false;
     while (at < upto) {
         d7__head e;
@@ -233,7 +271,9 @@ static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bo
         if (rc != 0)
             return rc;
         bool island = s->claims.on_schedule && at / D7_BLOCK_BYTES >= due;
-        if (!good || end > upto || (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets) ||
+        bool torn = h->begin > at && good && h->begin < end; /* another entry begins in its midst */
+        if (!good || end > upto || torn || h->foreign ||
+            (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets) ||
             (island && (e.kind != D7__KIND_INDEX || h->stray))) {
             *ret_known = list_begins && only_island_before(s, at, upto, due);
             return 0;
@@ -299,6 +339,7 @@ static int resolve_hole(survey *s, const hole *h, d7_error *err) {
     size_t n_lost = s->n_lost;
     bool known;
     upto = upto < h->to ? upto : h->to;
+    upto = upto < s->pages_end ? upto : s->pages_end;
     if (from >= h->to || upto <= from + 1)
         return 0;
     int rc = follow_chain(s, h, from, upto, &known, err);
@@ -344,6 +385,41 @@ static int resolve(survey *s, d7_error *err) {
     return rc;
 }
 
+/* ---- the end of a file that was closed ---- */
+
+static int missed_entry(void *ctx, const d7__entry *e, d7__cursor body, bool *ret_good) {
+    *ret_good = true;
+    return survey_index(ctx, e, body);
+}
+
+/* A global index in a block that the walk could not find its way into again. */
+static int read_missed_index(survey *s, d7_error *err) {
+    const d7__claims *c = &s->claims;
+    bool seen = c->global_index == 0, whole;
+    for (size_t k = 0; k < c->n_indexes; k++)
+        seen |= c->indexes[k].offset == c->global_index;
+    s->changed->differs = false;
+    return seen ? 0 : d7__global_index_each(s->r, c->global_index, s->epilogue, missed_entry, s, &whole, err);
+}
+
+/* Pages end before the global index, whatever is left of that. */
+static void leave_out_behind_end(survey *s) {
+    d7__claims *c = &s->claims;
+    for (size_t i = c->n_seen; i > 0 && c->seen[i - 1].offset >= s->pages_end; i--)
+        c->seen[i - 1].unlisted = true;
+}
+
+static int find_end(survey *s, d7_error *err) {
+    bool there;
+    uint64_t at, index;
+    int rc = s->r->framing.unframed ? 0 : d7__find_epilogue(&s->r->framing, &there, &at, &index, err);
+    if (s->r->framing.unframed || rc != 0 || !there)
+        return rc;
+    s->epilogue = at;
+    s->pages_end = index;
+    return 0;
+}
+
 /* ---- the map ---- */
 
 static int map_pages(survey *s) {
@@ -377,11 +453,17 @@ static int condemn_suspects(survey *s, d7_error *err) {
 int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed, d7_progress_fn *progress,
                       void *ctx, d7__survey *ret_survey, d7_error *err) {
     d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET};
-    survey s = {.r = r, .changed = changed, .result = &result, .due = r->header.index_step};
+    survey s = {
+        .r = r, .changed = changed, .result = &result, .due = r->header.index_step, .pages_end = UINT64_MAX};
     int rc = d7__claims_start(&s.claims, r, global_index);
-    rc = rc != 0 ? d7__reader_no_memory(r, err) : survey_scan(&s, progress, ctx, err);
+    rc = rc != 0 ? d7__reader_no_memory(r, err) : find_end(&s, err);
+    if (rc == 0)
+        rc = survey_scan(&s, progress, ctx, err);
+    if (rc == 0)
+        rc = read_missed_index(&s, err);
     if (rc == 0 && d7__claims_settle(&s.claims) != 0)
         rc = d7__reader_no_memory(r, err);
+    leave_out_behind_end(&s);
     result.known_to = s.claims.known_to;
     if (rc == 0)
         rc = resolve(&s, err);

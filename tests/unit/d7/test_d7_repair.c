@@ -307,6 +307,73 @@ static void pages_stay_as_they_are(void **state) {
     recording_free(r);
 }
 
+/* ---- blocks of another place, behind the last index ---- */
+
+/* A block that was written elsewhere in the file, as stale sectors are: none of its pages become items of the place. */
+static void stale_blocks_add_nothing(void **state) {
+    (void)state;
+    for (int closed = 0; closed < 2; closed++) {
+        recording *r = recording_make(PHOTONS_MAX / 2, TURN, 1000, closed);
+        size_t n = r->n_bytes / D7_BLOCK_BYTES;
+        assert_true(n >= 5);
+        for (size_t from = 0; from < n; from++)
+            for (size_t to = 1; to < n; to += 2) {
+                d7_repair_report report;
+                uint8_t *bytes = malloc(r->n_bytes);
+                memcpy(bytes, r->bytes, r->n_bytes);
+                memcpy(bytes + to * D7_BLOCK_BYTES, r->bytes + from * D7_BLOCK_BYTES, D7_BLOCK_BYTES);
+                /* Without the global index only what is in the blocks tells. */
+                if (closed)
+                    memset(bytes + r->n_bytes / D7_BLOCK_BYTES * D7_BLOCK_BYTES - 1000, 0, 1000);
+                put_source(r, bytes, r->n_bytes);
+                if (from != to) {
+                    repair_and_check(r, &report);
+                    d7_repair_report_free(&report);
+                }
+                free(bytes);
+            }
+        recording_free(r);
+    }
+}
+
+/* Garbage in the block where the global index begins: the walk does not find that, and nothing is lost that is not counted. */
+static void global_index_is_found_behind_damage(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1, true);
+    size_t index = (size_t)page_at(r, COLUMN_OTHER, r->items[COLUMN_OTHER] - 1).offset,
+           block = index / D7_BLOCK_BYTES * D7_BLOCK_BYTES;
+    for (size_t at = block + 1; at + 700 < index; at += 211) {
+        d7_repair_report report;
+        uint8_t *bytes = malloc(r->n_bytes);
+        memcpy(bytes, r->bytes, r->n_bytes);
+        memset(bytes + at, 0xff, 700);
+        put_source(r, bytes, r->n_bytes);
+        repair_and_check(r, &report);
+        for (uint32_t c = 0; c < N_COLUMNS; c++) {
+            const d7_repair_dataset *d = &report.datasets[c];
+            assert_true(d->more_lost || d->kept + d->lost + d->left_out == r->items[c]);
+        }
+        d7_repair_report_free(&report);
+        free(bytes);
+    }
+    recording_free(r);
+}
+
+/* Nor is it silent where no index is left. */
+static void lost_end_is_told_for_all(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1000, true);
+    d7_repair_report report;
+    size_t block = (r->n_bytes / D7_BLOCK_BYTES - 1) * D7_BLOCK_BYTES;
+    memset(r->bytes + block, 0, D7_BLOCK_BYTES);
+    put_source(r, r->bytes, r->n_bytes);
+    repair_and_check(r, &report);
+    for (uint32_t c = 0; c < N_COLUMNS; c++)
+        assert_true(report.datasets[c].more_lost);
+    d7_repair_report_free(&report);
+    recording_free(r);
+}
+
 /* ---- checksums ---- */
 
 /* A page whose values changed and still decode is lost, when the checksums of this very file say so. */
@@ -626,6 +693,9 @@ int main(void) {
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
         cmocka_unit_test(changed_page_is_lost),
+        cmocka_unit_test(stale_blocks_add_nothing),
+        cmocka_unit_test(global_index_is_found_behind_damage),
+        cmocka_unit_test(lost_end_is_told_for_all),
         cmocka_unit_test(changed_attribute_is_not_kept),
         cmocka_unit_test(changed_header_is_told),
         cmocka_unit_test(checksums_of_another_file_tell_nothing),

@@ -73,16 +73,21 @@ static int export_zarr(const job *j, const char *to, cli_pool *pool) {
 static int run_job(job *j) {
     cli_pool *pool = cli_pool_new(0);
     result r;
-    daf *from;
-    int code = command_open(j->self, &from, j->from, "r", pool);
+    daf *from = NULL;
+    bool first = result_appends(j->to);
+    int code = first ? result_begin(&r, j->self, j->to, j->overwrite, pool) : CLI_OK;
     if (code == CLI_OK) {
-        code = result_begin(&r, j->self, j->to, j->overwrite, pool);
-        if (code == CLI_OK && r.kind == RESULT_ZARR)
-            code = result_end(&r, export_zarr(j, r.path, pool));
-        else if (code == CLI_OK)
-            code = result_end(&r, copy(j, r.d, from));
-        daf_free(from);
+        code = command_open(j->self, &from, j->from, "r", pool);
+        if (code && first)
+            result_end(&r, code);
     }
+    if (code == CLI_OK && !first)
+        code = result_begin(&r, j->self, j->to, j->overwrite, pool);
+    if (code == CLI_OK && r.kind == RESULT_ZARR)
+        code = result_end(&r, export_zarr(j, r.path, pool));
+    else if (code == CLI_OK)
+        code = result_end(&r, copy(j, r.d, from));
+    daf_free(from);
     cli_pool_free(pool);
     return code;
 }

@@ -161,6 +161,8 @@ int get_npz(getting *g) {
         return cli_fail(g->self, "Strings have no npz form; use text, csv or json");
     if (g->rows.n_runs > 1 || g->columns.n_runs > 1)
         return cli_misused(g->self, "npz takes ranges of rows and columns, not several entries apart");
+    daf_reader_free(g->source.reader); /* it may hold what is now read in another form */
+    g->source.reader = NULL;
     if (get_sparse(g, &whole, &err) != 0)
         return command_fail(g->self, &err);
     daf_range range = {rows.first, rows.n, columns.first, columns.n};

@@ -126,20 +126,6 @@ static int merge(job *j) {
     return code;
 }
 
-static int merge_to(job *j, const char *to, cli_pool *pool) {
-    result r;
-    if (result_kind_of(to) == RESULT_ZARR)
-        return cli_fail(j->m.self, "%s: merge to a directory or an archive, and copy that", to);
-    int code = result_begin(&r, j->m.self, to, j->m.overwrite, pool);
-    if (code)
-        return code;
-    j->m.to = r.d;
-    cli_progress_start(&j->bar, "merging", "B", 0);
-    code = merge(j);
-    cli_progress_end(&j->bar, j->done_bytes);
-    return result_end(&r, code);
-}
-
 static int open_inputs(job *j, char **paths, size_t n, cli_pool *pool) {
     int code = CLI_OK;
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
@@ -150,19 +136,42 @@ static int open_inputs(job *j, char **paths, size_t n, cli_pool *pool) {
     return code;
 }
 
+static int merge_opened(job *j, result *r) {
+    j->m.to = r->d;
+    cli_progress_start(&j->bar, "merging", "B", 0);
+    int code = merge(j);
+    cli_progress_end(&j->bar, j->done_bytes);
+    return code;
+}
+
+static int merge_to(job *j, const char *to, char **paths, size_t n, cli_pool *pool) {
+    result r;
+    bool first = result_appends(to);
+    if (result_kind_of(to) == RESULT_ZARR)
+        return cli_fail(j->m.self, "%s: merge to a directory or an archive, and copy that", to);
+    int code = first ? result_begin(&r, j->m.self, to, j->m.overwrite, pool) : CLI_OK;
+    if (code == CLI_OK) {
+        code = open_inputs(j, paths, n, pool);
+        if (code && first)
+            result_end(&r, code);
+    }
+    if (code == CLI_OK && !first)
+        code = result_begin(&r, j->m.self, to, j->m.overwrite, pool);
+    return code ? code : result_end(&r, merge_opened(j, &r));
+}
+
 static int run_job(job *j, int argc, char **argv) {
     size_t n = (size_t)(argc - optind - 1);
     cli_pool *pool = cli_pool_new(0);
     j->m.inputs = calloc(n, sizeof *j->m.inputs);
     j->m.paths = calloc(n, sizeof *j->m.paths);
     j->m.axes = calloc(j->n_joins + 1, sizeof *j->m.axes);
-    int code = j->m.inputs && j->m.paths && j->m.axes ? open_inputs(j, argv + optind + 1, n, pool)
-                                                      : cli_fail(j->m.self, "out of memory");
+    int code = j->m.inputs && j->m.paths && j->m.axes ? CLI_OK : cli_fail(j->m.self, "out of memory");
     for (size_t i = 0; i < j->n_joins && j->m.axes; i++)
         if (!find_joined(&j->m, j->joins[i]))
             j->m.axes[j->m.n_axes++].name = j->joins[i];
     if (code == CLI_OK)
-        code = merge_to(j, argv[optind], pool);
+        code = merge_to(j, argv[optind], argv + optind + 1, n, pool);
     free_joined(&j->m);
     for (size_t i = 0; i < j->m.n_inputs; i++)
         daf_free(j->m.inputs[i]);

@@ -63,8 +63,12 @@ static int name_result(result *r, const char *path) {
 static bool is_repository(const result *r, const struct stat *st) {
     const char *marker = r->kind == RESULT_ZARR ? "zarr.json" : "daf.json";
     char *path;
-    if (r->kind == RESULT_ARCHIVE)
-        return S_ISREG(st->st_mode);
+    if (r->kind == RESULT_ARCHIVE) {
+        daf *d = NULL;
+        bool opens = S_ISREG(st->st_mode) && daf_open(&d, r->file, "r", NULL, NULL) == 0;
+        daf_free(d);
+        return opens;
+    }
     if (!S_ISDIR(st->st_mode) || asprintf(&path, "%s/%s", r->file, marker) < 0)
         return false;
     bool there = access(path, F_OK) == 0;
@@ -91,6 +95,18 @@ static int check_place(result *r) {
     if (!is_repository(r, &st))
         return cli_fail(r->self, "%s: is no repository of this kind; it is not replaced", r->file);
     return take_lock(r);
+}
+
+/* What is no right path of an archive is told of as it was given. */
+static int check_path(const cli_command *self, const char *path) {
+    daf *d;
+    daf_error err;
+    if (!strstr(path, ".zip"))
+        return 0;
+    int rc = daf_open(&d, path, "r", NULL, &err);
+    if (rc == 0)
+        daf_free(d);
+    return rc == DAF_ERR_ARG || rc == DAF_ERR_NAME ? command_fail(self, &err) : 0;
 }
 
 /* A group is made, never replaced. */
@@ -133,9 +149,19 @@ static void drop(result *r) {
     *r = (result){.lock = -1};
 }
 
+bool result_appends(const char *path) {
+    const char *mark = strstr(path, GROUP_MARK);
+    char *archive = mark ? strndup(path, (size_t)(mark - path) + strlen(GROUP_MARK) - 2) : NULL;
+    bool there = archive && access(archive, F_OK) == 0;
+    free(archive);
+    return there;
+}
+
 int result_begin(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool) {
     *ret = (result){.self = self, .kind = result_kind_of(path), .overwrite = overwrite, .lock = -1};
-    int code = name_result(ret, path);
+    int code = check_path(self, path);
+    if (code == 0)
+        code = name_result(ret, path);
     if (code == 0)
         code = check_place(ret);
     if (code == 0 && !ret->temporary)

@@ -22,6 +22,10 @@ typedef struct result {
     daf *d;          /* open, in a batch; not of RESULT_ZARR */
 } result;
 
+/* Whether the path is of a group in an archive that is there. Then the result has to be begun before inputs are opened,
+ * which may lie in the same archive: that is opened for writing first. */
+bool result_appends(const char *path);
+
 /* Prepares a result at `path`, and opens it. SIGINT, SIGTERM and SIGHUP set cli_stopped from here on. Returns 0, or an
  * exit code after saying why: something is there and `overwrite` is false, is no repository, or is being written. */
 int result_begin(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool);

@@ -7,21 +7,15 @@ enum { BLOCK_BYTES = 1 << 25 };
 
 /* ---- opening */
 
-/* Flat values are a view of their file; packed ones are read by parts. */
+/* All is read by parts, also what could be a view of its file: another program may cut that while it is printed. */
 static int open_values(source *s, daf *d, const target *t, const daf_info *info, daf_error *err) {
     bool matrix = t->kind == TARGET_MATRIX;
     s->type = info->type;
     s->rows = info->rows;
     s->columns = info->columns;
     s->is_sparse = info->sparse;
-    if (info->sparse)
-        return matrix ? daf_get_sparse_matrix(d, &s->sparse, t->axis, t->columns, t->name, err)
-                      : daf_get_sparse_vector(d, &s->sparse, t->axis, t->name, err);
-    if (info->packed)
-        return matrix ? daf_open_matrix_reader(d, &s->reader, t->axis, t->columns, t->name, err)
-                      : daf_open_vector_reader(d, &s->reader, t->axis, t->name, err);
-    return matrix ? daf_get_matrix(d, &s->array, t->axis, t->columns, t->name, err)
-                  : daf_get_vector(d, &s->array, t->axis, t->name, err);
+    return matrix ? daf_open_matrix_reader(d, &s->reader, t->axis, t->columns, t->name, err)
+                  : daf_open_vector_reader(d, &s->reader, t->axis, t->name, err);
 }
 
 static int open_axis(source *s, daf *d, const char *name, daf_error *err) {
@@ -80,7 +74,6 @@ int source_open(source *ret, const cli_command *self, daf *d, const target *t, b
 void source_close(source *s) {
     daf_array_free(s->array);
     daf_reader_free(s->reader);
-    daf_sparse_free(s->sparse);
 }
 
 /* ---- blocks */
@@ -92,18 +85,6 @@ uint64_t source_rows_at_once(const source *s, uint64_t n_columns) {
     return BLOCK_BYTES / width / n_columns + 1;
 }
 
-static int read_part(source *s, daf_array **ret, const daf_range *range, daf_error *err) {
-    if (s->reader)
-        return daf_reader_read(s->reader, ret, range, err);
-    daf_sparse *part;
-    int rc = daf_sparse_slice(&part, s->sparse, range, err);
-    if (rc)
-        return rc;
-    rc = daf_sparse_to_dense(ret, part, err);
-    daf_sparse_free(part);
-    return rc;
-}
-
 static int read_piece(piece *ret, source *s, run rows, run columns) {
     daf_error err;
     run down = s->transposed ? columns : rows, across = s->transposed ? rows : columns; /* as stored */
@@ -113,7 +94,7 @@ static int read_piece(piece *ret, source *s, run rows, run columns) {
         ret->first = down.first + across.first * step;
     } else {
         const daf_range range = {down.first, down.n, across.first, across.n};
-        if (read_part(s, &ret->owned, &range, &err) != 0)
+        if (daf_reader_read(s->reader, &ret->owned, &range, &err) != 0)
             return command_fail(s->self, &err);
         ret->values = ret->owned;
     }

@@ -38,9 +38,8 @@ typedef struct source {
     uint64_t rows, columns; /* as they are asked for; of a vector or axis: 1 column */
     bool transposed;        /* what is stored is the transpose */
     bool is_sparse;         /* as stored */
-    daf_array *array;       /* the whole, */
-    daf_reader *reader;     /* or by parts, */
-    daf_sparse *sparse;     /* or what is stored of it */
+    daf_array *array;       /* of an axis: the whole, */
+    daf_reader *reader;     /* else by parts */
 } source;
 
 /* Opens a vector, a matrix or an axis. relayout: a matrix that is stored only as columns x rows is read from that. Returns

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """daf copy, zip and unzip: between all forms, payloads byte for byte; nothing half done under a final name."""
 import fcntl
+import json
 import os
 import resource
 import shutil
@@ -184,6 +185,56 @@ def is_stopped(base):
             delay += 0.01
 
 
+def within_one_archive(base):
+    """From group to group of the same archive, by copy and merge."""
+    here = os.path.join(base, "within")
+    os.mkdir(here)
+    archive = os.path.join(here, "g.dafs.zip")
+    source = os.path.join(FIXTURES, "packed", "zstd.daf")
+    daf("copy", source, archive + "#/a")
+    daf("copy", archive + "#/a", archive + "#/b")
+    daf("merge", archive + "#/all", archive + "#/a", archive + "#/b")
+    for group in ("a", "b", "all"):
+        verified(archive + "#/" + group)
+        same(model_of(archive + "#/" + group)["vectors"], model_of(source)["vectors"], group)
+    assert b"is there already" in daf("copy", archive + "#/a", archive + "#/b", code=2)
+    assert b"not a daf data set" in daf("copy", archive + "#/none", archive + "#/c", code=2)
+    same(json.loads(daf("describe", archive, "--json"))["groups"], ["a", "all", "b"], "groups")
+
+
+def takes_right_names_only(base):
+    here = os.path.join(base, "names")
+    os.mkdir(here)
+    source = os.path.join(FIXTURES, "packed", "zstd.daf")
+    for command in ("copy", "merge"):
+        for name, why in (("h.dafs.zip", "missing '#/<group>' in plural ZipDaf path: "),
+                          ("x.dafs.zip#/", "empty group name after '#/' in ZipDaf path: "),
+                          ("q.daf.zip#/x", "can't address a sub-daf in a singular ZipDaf path; use .dafs.zip#/<group>: ")):
+            path = os.path.join(here, name)
+            message = daf(command, *((source, path) if command == "copy" else (path, source)), code=2).decode()
+            assert why + path in message, message
+    same(os.listdir(here), [], "nothing is made")
+    # What is no repository is not replaced.
+    path = os.path.join(here, "t.daf.zip")
+    for content in (b"my thesis", None):
+        if content is None:
+            with zipfile.ZipFile(path, "w") as z:
+                z.writestr("chapter.txt", "one")
+        else:
+            with open(path, "wb") as f:
+                f.write(content)
+        with open(path, "rb") as f:
+            before = f.read()
+        for command in (("copy", source, path), ("zip", source, path), ("merge", path, source)):
+            assert b"is no repository of this kind; it is not replaced" in daf(*command, "--overwrite", code=2)
+        with open(path, "rb") as f:
+            same(f.read(), before, "the file")
+    os.remove(path)
+    daf("zip", source, path)
+    daf("zip", source, path, "--overwrite")
+    verified(path)
+
+
 def removes_what_killed_ones_left(base):
     here = os.path.join(base, "left")
     os.mkdir(here)
@@ -245,6 +296,8 @@ def main():
         full_disk(base)
         is_stopped(base)
         does_not_replace_what_is_written(base)
+        within_one_archive(base)
+        takes_right_names_only(base)
         removes_what_killed_ones_left(base)
     print("copies are whole, of the same bytes, or not there")
 

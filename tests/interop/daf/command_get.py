@@ -314,6 +314,22 @@ def needs_little_memory(base):
         same((run.wait(), total), (0, expected), form)
 
 
+def survives_a_file_that_shrinks(base):
+    """Another program cuts the file while its values are printed: an error, never a signal."""
+    n = 10000000
+    for form in ("raw", "csv"):
+        path = os.path.join(base, "shrinks-%s.daf" % form)
+        daf("set", path, "axis", "n", "--create", data=b"".join(b"%d\n" % i for i in range(1000)))
+        daf("set", path, "axis", "m", data=b"".join(b"%d\n" % i for i in range(n // 1000)))
+        daf("set", path, "matrix", "n", "m", "v", "--type", "Float64", "--format", "raw", data=bytes(8 * n))
+        run = subprocess.Popen([require.built("daf"), "get", path, "matrix", "n", "m", "v", "--format", form], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        assert len(run.stdout.read(4096)) == 4096
+        os.truncate(os.path.join(path, "matrices", "n", "m", "v.data"), 100)
+        message = run.communicate()[1]
+        assert run.returncode == 1 and b"v.data" in message, (run.returncode, message)
+
+
 def main():
     with folder() as base:
         slices_everything(base)
@@ -322,6 +338,7 @@ def main():
         csv_both_ways(base)
         refuses(base)
         needs_little_memory(base)
+        survives_a_file_that_shrinks(base)
     print("get and set agree on every form and every slice")
 
 

@@ -157,7 +157,7 @@ typedef struct photon_client_options {
     uint32_t reconnect_timeout_ms; /* without progress, then it is given up; default 600,000 (10 min) */
     uint32_t reconnect_min_ms;     /* from attempt to attempt, from 1 on; default 100 */
     uint32_t reconnect_max_ms;     /* default 5,000 */
-    uint64_t keep_bytes;           /* of each run's window, at most; default 64 MiB */
+    uint64_t keep_bytes;           /* of each run's window, at most, from 64 KiB on; default 64 MiB */
     /* Told what happens, in order, on the client's own thread. Should return soon, and may call only
      * photon_client_status() and the other functions that only look. NULL: nobody. */
     void (*on_event)(void *context, const photon_client_event *event);
@@ -293,6 +293,15 @@ typedef struct photon_client_run_options {
     uint64_t batch_items;     /* items of a group in a batch, at most; 0: as the server allows */
     uint32_t open_timeout_ms; /* default 30,000 */
     uint32_t send_timeout_ms; /* of photon_client_send(); default PHOTON_CLIENT_FOREVER */
+    /* For sources that can be read again (a file, a mapped recording): with it the library keeps no events, but where
+     * they are, and asks for them when they are to be written: for the items [first, first + counts) of each group
+     * (both [n_groups]), counted from the run's first. Sets columns [n_datasets] (in host byte order) to memory that
+     * stays as it is until the next call for this run, or until the run is freed. Returns 0; anything else: they cannot
+     * be read any more, and the run fails. It must give what photon_client_send() was given, which is checked.
+     * Called with the library's lock held, on any thread that uses the client or on its own: must be quick, and must not
+     * call the library. NULL: events are copied. */
+    int (*read_again)(void *context, const uint64_t *first, const uint64_t *counts, const void **columns);
+    void *read_context;
 } photon_client_run_options;
 
 /** Sets the defaults. Any thread. */
@@ -451,8 +460,8 @@ PHOTON_CLIENT_API void photon_client_status(photon_client_run *run, photon_clien
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int
 photon_client_wait_received(photon_client_run *run, uint32_t timeout_ms, photon_client_error *err);
 
-/** Waits until message `sequence` is durable (photon_client_status() tells what has been sent). The newest
- * events fill no whole page yet and may become durable only when the run is closed.
+/** Waits until message `sequence` is durable (photon_client_status() tells what has been sent), which a server with a
+ * window sees to within its sync interval.
  * Returns 0; ERR_ARG: not sent yet; ERR_TIMEOUT; as photon_client_send(). */
 PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_wait_durable(photon_client_run *run,
                                                                         uint64_t sequence,

@@ -14,6 +14,7 @@
 enum { CLIENT_FREE_MS = 1000 };
 
 #define CLIENT_KEEP_BYTES (UINT64_C(64) << 20)
+#define CLIENT_KEEP_BYTES_MIN (UINT64_C(64) << 10)
 #define CLIENT_KEEP_BYTES_MAX (UINT64_C(1) << 40)
 
 const char *photon_client_version(void) {
@@ -58,8 +59,8 @@ static int client_check_options(const photon_client_options *o, photon_client_er
     if (o->reconnect_min_ms == 0 || o->reconnect_max_ms < o->reconnect_min_ms)
         return client__error(err, PHOTON_CLIENT_ERR_ARG,
                              "options.reconnect_min_ms has to be from 1 to reconnect_max_ms");
-    if (o->keep_bytes == 0 || o->keep_bytes > CLIENT_KEEP_BYTES_MAX)
-        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.keep_bytes has to be from 1 byte to 1 TiB");
+    if (o->keep_bytes < CLIENT_KEEP_BYTES_MIN || o->keep_bytes > CLIENT_KEEP_BYTES_MAX)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.keep_bytes has to be from 64 KiB to 1 TiB");
     return 0;
 }
 

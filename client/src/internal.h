@@ -33,6 +33,7 @@
  * finish.c     signs of life, close
  * split.c      how much of the caller's columns goes into the next batch (pure)
  * send.c       room, batches
+ * again.c      batches that are read again rather than kept
  */
 #ifndef CLIENT_INTERNAL_H
 #define CLIENT_INTERNAL_H
@@ -110,13 +111,15 @@ typedef struct client_identity {
     uint64_t epoch;
 } client_identity;
 
-/* The kept message that is being written. `rest` of a run that was freed meanwhile goes before all pending bytes. */
+/* The kept message that is being written. */
 typedef struct client_current {
     photon_client_run *run; /* NULL: none */
     uint64_t sequence;
+    bool begun; /* some of it has gone */
     uint8_t head[CLIENT_HEAD_BYTES];
-    size_t head_bytes;
-    size_t done; /* bytes that have gone, of head and body together */
+    struct iovec own[2];  /* head and body */
+    struct iovec *pieces; /* [n_pieces] what is left of it */
+    size_t n_pieces;
 } client_current;
 
 /* News that wait for the callback; older ones of the same kind and run give way. */
@@ -263,6 +266,10 @@ struct photon_client_run {
     size_t n_groups;
     client_split split;
 
+    int (*read_again)(void *context, const uint64_t *first, const uint64_t *counts, const void **columns);
+    void *read_context;
+    struct client_batch_room
+        *again;          /* when there is read_again: where its batches are laid out, under lock */
     uint8_t *open_bytes; /* [n_open_bytes] the Open, with its length: sent on each connection */
     size_t n_open_bytes;
 
@@ -334,6 +341,13 @@ void client__run_closed(photon_client_run *run, Photon__ServerMessage *message);
 void client__run_acknowledged(photon_client_run *run, const Photon__Ack *ack);
 void client__run_fail(photon_client_run *run, const photon_client_error *err);
 void client__run_refused(photon_client_run *run, const photon_client_error *err);
+
+/* A batch of a source that can be read again is kept by its place (again.c). Takes what has been laid out. */
+size_t client__again_bytes(const photon_client_run *run);
+void client__again_put(const photon_client_run *run, uint8_t *to);
+
+/* Reads it again and lays it out in run->again. Under lock. Returns the pieces; 0: the run has failed. */
+size_t client__again_get(photon_client_run *run, uint64_t sequence, const uint8_t *from);
 
 /* Waits until the window takes a message with so many bytes, `column_bytes` of them in columns; `in_ring`: and the ring
  * of bytes, too. Under lock. */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/bytes.h"
 #include "internal.h"
 #include "wire/names.h"
 
@@ -196,14 +197,15 @@ static uint64_t open_batch_bytes(uint64_t message_bytes, uint64_t batch_bytes) {
 static int open_limits(photon_client_run *run, const photon_client_run_options *o,
                        const photon_client_server *server, uint64_t batch_bytes, photon_client_error *err) {
     client_split *s = &run->split;
-    s->batch_bytes = open_batch_bytes(server->message_bytes, batch_bytes);
+    s->batch_bytes =
+        open_least(open_batch_bytes(server->message_bytes, batch_bytes), run->client->keep_bytes);
     s->batch_items = open_least(o->batch_items, server->batch_items);
     for (size_t i = 0; i < run->n_datasets; i++) {
         uint64_t *row = &s->row_bytes[run->datasets[i].group_index];
         *row += run->datasets[i].item_bytes;
         if (*row > s->batch_bytes)
             return client__error(err, PHOTON_CLIENT_ERR_LIMIT,
-                                 "%s takes %llu bytes in a batch, which is less than one item",
+                                 "%s takes, and we keep, %llu bytes in a batch, which is less than one item",
                                  run->client->address_text, (unsigned long long)s->batch_bytes);
     }
     return 0;
@@ -212,11 +214,12 @@ static int open_limits(photon_client_run *run, const photon_client_run_options *
 /* The ring holds the window and one batch more: one may always go. */
 static int open_keep(photon_client_run *run, uint64_t in_flight_bytes, photon_client_error *err) {
     uint64_t most = run->client->keep_bytes, window = run->window_bytes ? run->window_bytes : in_flight_bytes;
-    run->split.batch_bytes = open_least(run->split.batch_bytes, most);
     window = window && window < most ? window : most;
-    uint64_t batch = run->split.batch_bytes < window ? run->split.batch_bytes : window;
+    uint64_t ring = window + run->split.batch_bytes + 2 * WIRE_BATCH_HEAD_BYTES;
+    if (run->again)
+        ring = CLIENT_KEEP_MESSAGES * client__again_bytes(run);
     client_keep keep;
-    if (client__keep_init(&keep, (size_t)(window + batch + 2 * WIRE_BATCH_HEAD_BYTES)) == 0) {
+    if (client__keep_init(&keep, (size_t)ring) == 0) {
         pthread_mutex_lock(&run->client->lock);
         client__keep_start(&keep, run->keep.next);
         run->keep = keep;
@@ -225,7 +228,7 @@ static int open_keep(photon_client_run *run, uint64_t in_flight_bytes, photon_cl
     }
     client__keep_free(&keep);
     return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to keep %llu bytes of a run",
-                         (unsigned long long)window);
+                         (unsigned long long)ring);
 }
 
 static int open_allocate(photon_client_run *run) {
@@ -236,6 +239,11 @@ static int open_allocate(photon_client_run *run) {
     run->done = calloc(groups, sizeof(uint64_t));
     run->take = calloc(groups, sizeof(uint64_t));
     run->room = malloc(sizeof *run->room);
+    bool reads =
+        run->read_again && BYTES_HOST_IS_LITTLE; /* others have to keep them in the order that is sent */
+    run->again = reads ? malloc(sizeof *run->again) : NULL;
+    if (reads && !run->again)
+        return -1;
     return run->split.row_bytes && run->items_sent && run->done && run->take && run->room ? 0 : -1;
 }
 
@@ -292,6 +300,8 @@ static photon_client_run *open_make(photon_client *c, const photon_client_run_op
         return NULL;
     run->client = c;
     run->send_timeout_ms = o->send_timeout_ms;
+    run->read_again = o->read_again;
+    run->read_context = o->read_context;
     if (o->run_id)
         memcpy(run->run_id, o->run_id, sizeof run->run_id);
     else if (getrandom(run->run_id, sizeof run->run_id, 0) != sizeof run->run_id) {

@@ -82,9 +82,8 @@ static const client_kept *output_ready(const photon_client_run *run) {
     return m && output_has_credit(run, column_bytes) ? m : NULL;
 }
 
-/* Begins the next message of that run. */
-static void output_start(photon_client *c, photon_client_run *run, const client_kept *m) {
-    client_current *now = &c->current;
+/* A message that is kept, and what comes before it. */
+static void output_start_kept(photon_client_run *run, const client_kept *m, client_current *now) {
     uint8_t handle[WIRE_PREFIX_BYTES_MAX], body[WIRE_PREFIX_BYTES_MAX];
     size_t n_handle = wire_prefix_put(handle, run->handle);
     uint64_t body_bytes = 1 + n_handle + m->bytes;
@@ -95,11 +94,28 @@ static void output_start(photon_client *c, photon_client_run *run, const client_
     n += n_body;
     now->head[n++] = 1 << 3; /* field `run` of all four kinds */
     memcpy(now->head + n, handle, n_handle);
-    now->head_bytes = n + n_handle;
+    now->own[0] = (struct iovec){now->head, n + n_handle};
+    now->own[1] = (struct iovec){m->data, m->bytes};
+    now->pieces = now->own;
+    now->n_pieces = 2;
+}
+
+/* Begins the next message of that run. Returns whether it could. */
+static bool output_start(photon_client *c, photon_client_run *run, const client_kept *m) {
+    client_current *now = &c->current;
+    if (run->again && m->kind == PHOTON__CLIENT_MESSAGE__BODY_BATCH) {
+        now->pieces = run->again->pieces;
+        now->n_pieces = client__again_get(run, run->cursor, m->data);
+        if (now->n_pieces == 0)
+            return false;
+    } else {
+        output_start_kept(run, m, now);
+    }
     now->run = run;
     now->sequence = run->cursor;
-    now->done = 0;
+    now->begun = false;
     run->resent += run->cursor <= run->written;
+    return true;
 }
 
 /* In turn, so that no run waits for another. */
@@ -107,10 +123,8 @@ static bool output_choose(photon_client *c, photon_client_run *after) {
     photon_client_run *run = after && after->next ? after->next : c->runs, *first = run;
     while (run) {
         const client_kept *m = output_ready(run);
-        if (m) {
-            output_start(c, run, m);
+        if (m && output_start(c, run, m))
             return true;
-        }
         run = run->next ? run->next : c->runs;
         if (run == first)
             break;
@@ -118,13 +132,18 @@ static bool output_choose(photon_client *c, photon_client_run *after) {
     return false;
 }
 
-static size_t output_pieces(const client_current *now, const client_kept *m, struct iovec pieces[2]) {
-    size_t n = 0, done = now->done;
-    if (done < now->head_bytes)
-        pieces[n++] = (struct iovec){(void *)(uintptr_t)(now->head + done), now->head_bytes - done};
-    size_t body = done > now->head_bytes ? done - now->head_bytes : 0;
-    pieces[n++] = (struct iovec){m->data + body, m->bytes - body};
-    return n;
+/* Passes over what has gone. */
+static void output_advance(client_current *now, size_t sent) {
+    now->begun = now->begun || sent;
+    while (now->n_pieces && sent >= now->pieces->iov_len) {
+        sent -= now->pieces->iov_len;
+        now->pieces++;
+        now->n_pieces--;
+    }
+    if (sent) {
+        now->pieces->iov_base = (uint8_t *)now->pieces->iov_base + sent;
+        now->pieces->iov_len -= sent;
+    }
 }
 
 static void output_finish(photon_client *c) {
@@ -140,13 +159,11 @@ static void output_finish(photon_client *c) {
 /* Returns 0: the message has gone; 1: the socket is full; -1: it is broken. */
 static int output_current(photon_client *c) {
     client_current *now = &c->current;
-    const client_kept *m = client__keep_find(&now->run->keep, now->sequence);
-    while (now->done < now->head_bytes + m->bytes) {
-        struct iovec pieces[2];
-        ssize_t n = client__link_send(&c->link, pieces, output_pieces(now, m, pieces));
+    while (now->n_pieces) {
+        ssize_t n = client__link_send(&c->link, now->pieces, now->n_pieces);
         if (n < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -1;
-        now->done += (size_t)n;
+        output_advance(now, (size_t)n);
         c->said_ns = client__now_ns();
     }
     output_finish(c);
@@ -189,12 +206,13 @@ void client__output_leave(photon_client *c, photon_client_run *run) {
     client_current *now = &c->current;
     if (now->run != run)
         return;
-    const client_kept *m = client__keep_find(&run->keep, now->sequence);
-    size_t rest = now->head_bytes + m->bytes - now->done, at = 0;
+    size_t rest = 0, at = 0;
     client_bytes *b = &c->pending;
     now->run = NULL;
-    if (now->done == 0)
+    if (!now->begun)
         return;
+    for (size_t i = 0; i < now->n_pieces; i++)
+        rest += now->pieces[i].iov_len;
     if (output_reserve(b, rest) != 0) {
         photon_client_error reason;
         client__error(&reason, PHOTON_CLIENT_ERR_NOMEM,
@@ -203,11 +221,9 @@ void client__output_leave(photon_client *c, photon_client_run *run) {
         return;
     }
     memmove(b->data + b->begin + rest, b->data + b->begin, output_left(b));
-    struct iovec pieces[2];
-    size_t n = output_pieces(now, m, pieces);
-    for (size_t i = 0; i < n; i++) {
-        memcpy(b->data + b->begin + at, pieces[i].iov_base, pieces[i].iov_len);
-        at += pieces[i].iov_len;
+    for (size_t i = 0; i < now->n_pieces; i++) {
+        memcpy(b->data + b->begin + at, now->pieces[i].iov_base, now->pieces[i].iov_len);
+        at += now->pieces[i].iov_len;
     }
     b->end += rest;
 }

@@ -366,5 +366,6 @@ void photon_client_run_free(photon_client_run *run) {
     free(run->take);
     free(run->swapped);
     free(run->room);
+    free(run->again);
     free(run);
 }

@@ -9,7 +9,8 @@
 static bool send_fits(const photon_client_run *run, uint64_t column_bytes) {
     const photon_client *c = run->client;
     uint64_t held = client__run_held(run), most = run->window_bytes ? run->window_bytes : run->credit_bytes;
-    most = most < c->keep_bytes ? most : c->keep_bytes;
+    if (!run->again && c->keep_bytes < most)
+        most = c->keep_bytes;
     return held == 0 || (held <= most && column_bytes <= most - held);
 }
 
@@ -103,24 +104,34 @@ static void send_copy(uint8_t *to, const struct iovec *pieces, size_t n, size_t 
     }
 }
 
+/* The bytes that are kept of the batch that has been laid out. */
+static size_t send_kept_bytes(photon_client_run *run, size_t *n_pieces) {
+    client_batch_room *room = run->room;
+    room->batch.run = 0; /* the handle is another one on each connection */
+    if (run->again)
+        return client__again_bytes(run);
+    size_t bytes = wire_batch_frame(&room->batch, room->head, room->pieces, n_pieces);
+    return bytes - send_skip(room->pieces[0].iov_base);
+}
+
 /* Puts the batch that has been laid out into the window, and writes what goes. */
 static int send_one(photon_client_run *run, uint64_t column_bytes, uint64_t deadline_ns,
                     photon_client_error *err) {
     photon_client *c = run->client;
     client_batch_room *room = run->room;
     size_t n = 0;
-    room->batch.run = 0; /* the handle is another one on each connection */
     pthread_mutex_lock(&c->lock);
     room->batch.sequence = run->sent + 1;
-    size_t bytes = wire_batch_frame(&room->batch, room->head, room->pieces, &n),
-           skip = send_skip(room->pieces[0].iov_base);
-    bytes -= skip;
+    size_t bytes = send_kept_bytes(run, &n);
     int rc = client__send_wait(run, bytes, column_bytes, true, deadline_ns, err);
     uint8_t *to = rc == 0 ? client__keep_reserve(&run->keep, bytes) : NULL;
     pthread_mutex_unlock(&c->lock);
     if (rc != 0)
         return rc;
-    send_copy(to, room->pieces, n, skip);
+    if (run->again)
+        client__again_put(run, to);
+    else
+        send_copy(to, room->pieces, n, send_skip(room->pieces[0].iov_base));
     pthread_mutex_lock(&c->lock);
     rc = client__run_check(run, err); /* it may have ended meanwhile */
     if (rc == 0) {

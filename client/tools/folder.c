@@ -276,8 +276,8 @@ static int folder_open(send_source *s, void *own, const void *arguments, uint64_
 
 send_source *send_open_folder(const char *path, const send_column_name *named, size_t n_named, uint64_t count,
                               send_fault *fault) {
-    static const send_stored_kind kind = {sizeof(folder), folder_open,  folder_fetch,
-                                          NULL,           folder_close, FOLDER_EVENTS_AT_ONCE};
+    static const send_stored_kind kind = {sizeof(folder), folder_open,           folder_fetch,        NULL,
+                                          folder_close,   FOLDER_EVENTS_AT_ONCE, BYTES_HOST_IS_LITTLE};
     folder_arguments arguments = {path, named, n_named};
     return send_stored_open(&kind, &arguments, path, count, fault);
 }

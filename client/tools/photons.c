@@ -174,7 +174,7 @@ static int photons_open(send_source *s, void *own, const void *arguments, uint64
 }
 
 send_source *send_open_photons(const char *path, uint64_t count, send_fault *fault) {
-    static const send_stored_kind kind = {sizeof(photons_file), photons_open,  photons_fetch,
-                                          photons_ask,          photons_close, PHOTONS_WINDOW};
+    static const send_stored_kind kind = {sizeof(photons_file), photons_open,   photons_fetch, photons_ask,
+                                          photons_close,        PHOTONS_WINDOW, false};
     return send_stored_open(&kind, path, path, count, fault);
 }

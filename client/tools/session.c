@@ -75,6 +75,19 @@ static void session_fault(session *s, const char *what, const char *text) {
     send_say("%s", s->report->fault);
 }
 
+/* ---- what has to be sent again */
+
+static int session_read_again(void *context, const uint64_t *first, const uint64_t *counts,
+                              const void **columns) {
+    const session *s = context;
+    for (size_t i = 0; i < s->info.n_datasets; i++) {
+        size_t g = s->info.datasets[i].group_index;
+        if (counts[g])
+            columns[i] = s->source->again(s->source, s->column_of[i], first[g]);
+    }
+    return 0;
+}
+
 /* ---- opening */
 
 typedef struct session_profile {
@@ -212,6 +225,8 @@ static int session_open(session *s) {
     o.attributes = s->source->attributes;
     o.n_attributes = first;
     o.time_base = s->source->time_base;
+    o.read_again = s->source->again ? session_read_again : NULL;
+    o.read_context = s;
     o.overflow = s->options->drop ? PHOTON_CLIENT_DROP : PHOTON_CLIENT_BLOCK;
     if (s->options->timeout_ms)
         o.open_timeout_ms = s->options->timeout_ms;

@@ -50,6 +50,9 @@ struct send_source {
 
     /* Returns 1 and a chunk, which may be empty when nothing has happened until then; 0 at the end; -1 and a fault. */
     int (*next)(send_source *s, const send_want *want, send_chunk *chunk, send_fault *fault);
+    /* Items of a dataset from a place on, that stay as they are until the source is freed; any thread. NULL for sources
+     * that cannot be read again. */
+    const void *(*again)(const send_source *s, size_t dataset, uint64_t from);
     void (*free)(send_source *s);
     void *own;
 };

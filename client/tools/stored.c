@@ -131,6 +131,11 @@ static bool stored_ended(const send_source *s, const send_stored *t) {
     return true;
 }
 
+static const void *stored_again(const send_source *s, size_t dataset, uint64_t from) {
+    const send_stored *t = s->own;
+    return t->kind->fetch(t->own, dataset, from, 1, NULL);
+}
+
 static int stored_take(send_source *s, const send_want *want, send_chunk *chunk, send_fault *fault) {
     send_stored *t = s->own;
     if (stored_counts(s, t, want, chunk->counts, fault) != 0)
@@ -271,6 +276,7 @@ send_source *send_stored_open(const send_stored_kind *kind, const void *argument
     send_stored *t = s->own;
     s->free = stored_free;
     s->next = stored_next;
+    s->again = kind->lasting ? stored_again : NULL;
     t->kind = kind;
     t->own = calloc(1, kind->own_bytes);
     int rc = t->own ? kind->open(s, t->own, arguments, lengths, fault) : send_refuse(fault, "no memory");

@@ -18,6 +18,7 @@ typedef struct send_stored_kind {
     /* Also after an open() that failed. */
     void (*close)(void *own);
     uint64_t events_at_once; /* in a chunk, at most */
+    bool lasting;            /* what fetch() gives stays as it is, whatever is fetched then, on any thread */
 } send_stored_kind;
 
 /* Opens a source of that kind. `arguments` go to open(); `what` names the source in faults. NULL and a fault when it

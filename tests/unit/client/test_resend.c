@@ -90,6 +90,84 @@ static void connection_may_be_cut_at_any_byte(void **state) {
     photons_free(&p);
 }
 
+/* ---- sources that can be read again */
+
+typedef struct rereading {
+    const photons *p;
+    unsigned calls;
+    unsigned broken; /* 1: fails; 2: gives other events */
+} rereading;
+
+static int read_photons_again(void *context, const uint64_t *first, const uint64_t *counts,
+                              const void **columns) {
+    rereading *r = context;
+    (void)counts;
+    if (++r->calls > 20 && r->broken == 1)
+        return -1;
+    uint64_t from = r->calls > 20 && r->broken == 2 ? first[0] + 1 : first[0];
+    columns[0] = r->p->x + from;
+    columns[1] = r->p->y + from;
+    columns[2] = r->p->dt + from;
+    columns[3] = r->p->ms + first[1];
+    return 0;
+}
+
+static photon_client_run *open_rereading(fixture *f, rereading *r) {
+    photon_client_run_options o;
+    photon_client_run *run = NULL;
+    photon_client_run_options_init(&o);
+    o.name = "run";
+    o.profile = "lincam";
+    o.read_again = read_photons_again;
+    o.read_context = r;
+    assert_int_equal(photon_client_open(f->client, &o, &run, &f->err), 0);
+    return run;
+}
+
+static void source_may_be_read_again_in_place_of_being_kept(void **state) {
+    fixture *f = *state;
+    script t = {.step = 0};
+    photons p = photons_make(100000);
+    rereading r = {.p = &p};
+    f->server.window_bytes = 50000;
+    f->server.durable_behind = 7;
+    f->server.cut_every = 5000;
+    f->server.cuts = 100;
+    f->options.connect_timeout_ms = LONG_MS;
+    f->options.wait_for_server = true;
+    start(f, &t, NULL);
+    photon_client_run *run = open_rereading(f, &r);
+    for (uint64_t i = 0; i < 10; i++) {
+        const void *columns[] = {p.x + 10000 * i, p.y + 10000 * i, p.dt + 10000 * i, p.ms + 100 * i};
+        assert_int_equal(photon_client_send(run, columns, (uint64_t[]){10000, 100}, &f->err), 0);
+    }
+    assert_int_equal(photon_client_close_run(run, LONG_MS, NULL, &f->err), 0);
+    photon_client_run_free(run);
+    fixture_stop(f);
+    assert_true(f->server.connections > 50);
+    photons_check(&p, &f->server.runs[0]);
+    photons_free(&p);
+}
+
+static void source_that_gives_others_or_none_is_an_error(void **state) {
+    (void)state;
+    photons p = photons_make(100000);
+    for (unsigned broken = 1; broken <= 2; broken++) {
+        fixture *f = NULL;
+        script t = {.step = 0};
+        rereading r = {.p = &p, .broken = broken};
+        assert_int_equal(fixture_setup((void **)&f), 0);
+        start(f, &t, NULL);
+        photon_client_run *run = open_rereading(f, &r);
+        (void)!photon_client_send(run, p.columns, p.counts, &f->err);
+        assert_int_equal(photon_client_close_run(run, LONG_MS, NULL, &f->err), PHOTON_CLIENT_ERR_INCOMPLETE);
+        assert_non_null(strstr(f->err.text, broken == 1 ? "cannot be read again" : "others now"));
+        fixture_stop(f);
+        fixture_teardown((void **)&f);
+    }
+    photons_free(&p);
+}
+
 static bool hang_up_at_each_kind(fake_server *s, const Photon__ClientMessage *m) {
     script *t = s->test;
     bool now = (t->step == 0 && m->body_case == PHOTON__CLIENT_MESSAGE__BODY_OPEN) ||
@@ -534,6 +612,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(lost_connection_is_made_again),
         TEST(connection_may_be_cut_at_any_byte),
+        TEST(source_may_be_read_again_in_place_of_being_kept),
+        cmocka_unit_test(source_that_gives_others_or_none_is_an_error),
         TEST(every_answer_may_be_lost),
         TEST(full_window_says_so),
         TEST(server_that_forgot_what_was_not_durable_gets_it_again),

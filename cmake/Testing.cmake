@@ -52,7 +52,7 @@ endfunction()
 
 function(photond_test_properties name labels timeout)
   if(NOT timeout)
-    set(timeout 300)
+    set(timeout 900)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                        ENVIRONMENT "${PHOTOND_TEST_ENVIRONMENT}")

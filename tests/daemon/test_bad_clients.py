@@ -14,7 +14,9 @@ from ingest import pb
 
 np = require.module("numpy")
 
-CONFIG = {"hello_timeout_s": 0.5, "idle_timeout_s": 1.5, "heartbeat_ms": 200, "sync_interval_ms": 50, "log_level": "debug"}
+CONFIG = {"heartbeat_ms": 200, "sync_interval_ms": 50, "log_level": "debug"}
+IMPATIENT = {"hello_timeout_s": 0.5}
+BORED = {"idle_timeout_s": 2.0, "hello_timeout_s": 2.0, "heartbeat_ms": 200}
 
 
 class Good(threading.Thread):
@@ -144,19 +146,23 @@ def silence_before_the_preamble(d):
     started = time.monotonic()
     c = ingest.Connection(d.tcp, preamble=False)
     c.receive_raw()
-    assert 0.4 < time.monotonic() - started < 10
+    assert 0.4 < time.monotonic() - started
 
 
 def silence_before_hello(d):
     ended_with(ingest.Connection(d.tcp), pb.ERROR_TIMEOUT)
 
 
+def silence_is_seen(d):
+    c = ingest.Connection(d.tcp)
+    c.hello("quiet one")
+    photond.wait_for(lambda: [x for x in d.status()["connections"] if x["client"] == "quiet one" and x["silent"]])
+    c.drop()
+
+
 def silence_after_hello(d):
     c = ingest.Connection(d.tcp)
     c.hello("quiet one")
-    time.sleep(0.9)
-    quiet = [x for x in d.status()["connections"] if x["client"] == "quiet one"]
-    assert quiet and quiet[0]["silent"], quiet
     messages = c.wait_ended()
     assert [type(m).__name__ for m in messages][-2:] == ["Ping", "Error"], messages
     assert messages[-1].code == pb.ERROR_TIMEOUT
@@ -173,7 +179,7 @@ def pings_keep_a_client(d):
     c = ingest.Connection(d.tcp)
     c.hello("alive")
     started = time.monotonic()
-    while time.monotonic() - started < 2.5:
+    while time.monotonic() - started < 4:
         c.send(pb.Ping(id=1))
         c.wait(pb.Pong)
         time.sleep(0.3)
@@ -297,10 +303,10 @@ def too_many_runs(d):
 # ---- data ----
 
 
-def opened(d, name):
+def opened(d, name, **fields):
     c = ingest.Connection(d.tcp)
     c.hello()
-    return c, c.open(name, attributes=ingest.attributes({"/photons/PositionBits": "12"}))
+    return c, c.open(name, attributes=ingest.attributes({"/photons/PositionBits": "12"}), **fields)
 
 
 def a_wrong_checksum(d):
@@ -457,13 +463,13 @@ def a_complaint_in_a_loop(d):
 
 def a_machine_that_sleeps(d):
     """Clients that talked while the daemon could not listen are not taken for silent ones."""
-    c, run = opened(d, "sleeps")
+    c, run = opened(d, "sleeps", mode=pb.MODE_COUNTER)
     early = ingest.Connection(d.tcp)
     d.process.send_signal(signal.SIGSTOP)
     try:
         c.batch(run, stored.photons(np.random.default_rng(2), 100))
         early.send(pb.Hello(client_name="early", instance="early", epoch=1))
-        time.sleep(2)
+        time.sleep(2.5)
     finally:
         d.process.send_signal(signal.SIGCONT)
     c.wait_ack(run, received=1)
@@ -479,10 +485,7 @@ def killed_in_the_middle_of_a_batch(d):
     c.send_raw(ingest.delimited(ingest.make_batch(run, first, 2))[:20000])
     c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, as when a machine dies
     c.drop()
-    deadline = time.monotonic() + 20
-    while [r["state"] for r in d.status()["runs"] if r["name"] == "mid-batch"] != ["detached"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    photond.wait_for(lambda: [r["state"] for r in d.status()["runs"] if r["name"] == "mid-batch"] == ["detached"])
     again = ingest.Connection(d.tcp)
     again.hello(instance=c.instance, epoch=2)
     run = again.open("mid-batch", run_id=run.run_id)
@@ -493,16 +496,70 @@ def killed_in_the_middle_of_a_batch(d):
 
 
 CASES = [http, one_wrong_byte, no_common_version, garbage_after_the_preamble, garbage_instead_of_a_message, length_of_2_to_the_60,
-         a_hello_too_long, no_hello, a_bad_hello, text_that_is_no_utf8, silence_before_the_preamble, silence_before_hello,
-         silence_after_hello, half_a_message_for_too_long, pings_keep_a_client, a_second_hello, an_unknown_message,
+         a_hello_too_long, no_hello, a_bad_hello, text_that_is_no_utf8, silence_is_seen,
+         a_second_hello, an_unknown_message,
          an_empty_message, a_message_over_the_limit, fields_by_the_million, a_run_that_is_not, bad_opens, too_many_runs,
          a_wrong_checksum, counts_that_do_not_fit, columns_that_do_not_fit, a_batch_over_its_limit, a_malformed_batch,
-         holes_and_duplicates, data_after_close, parts_not_supported_yet, markers_and_gaps_that_are_not, attributes_that_are_not,
-         attributes_set_again_and_again, a_complaint_in_a_loop,
-         a_machine_that_sleeps, killed_in_the_middle_of_a_batch]
+         holes_and_duplicates, data_after_close, parts_not_supported_yet, markers_and_gaps_that_are_not,
+         attributes_that_are_not,
+         attributes_set_again_and_again, a_complaint_in_a_loop, killed_in_the_middle_of_a_batch]
+
+
+
+
+class Watch(threading.Thread):
+    """Notices when this process is held up: what a case with short times finds then tells nothing."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.longest, self.over = 0, threading.Event()
+
+    def run(self):
+        last = time.monotonic()
+        while not self.over.wait(0.02):
+            now = time.monotonic()
+            self.longest, last = max(self.longest, now - last), now
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
+def unhurried(case, daemon, bearable_s):
+    """A case with short times, tried again when it failed on a machine that was busy meanwhile."""
+    for _ in range(20):
+        try:
+            with Watch() as watch:
+                case(daemon)
+            return
+        except Exception as e:
+            if watch.longest < bearable_s:
+                raise
+            print("  again: this process was held up for %.1f s: %r" % (watch.longest, e), flush=True)
+    print("  NOT TESTED: the machine is too busy", flush=True)
+
+
+def impatience():
+    with photond.Daemon(config=IMPATIENT) as daemon:
+        for case in (silence_before_the_preamble, silence_before_hello):
+            unhurried(case, daemon, 0.2)
+        assert daemon.status()["counters"]["timeouts"] >= 2
+
+
+def boredom():
+    with photond.Daemon(config=BORED) as daemon:
+        for case in (silence_after_hello, half_a_message_for_too_long, pings_keep_a_client, a_machine_that_sleeps):
+            unhurried(case, daemon, 0.5)
+        assert daemon.status()["counters"]["timeouts"] >= 2
 
 
 def main():
+    impatience()
+    boredom()
     with photond.Daemon(config=CONFIG) as daemon:
         good = Good(daemon.tcp)
         good.start()
@@ -519,7 +576,7 @@ def main():
         stored.File(daemon.path("good.photons")).expect(stored.joined(good.batches))
         assert not [line for line in daemon.log().splitlines() if line.split()[1] == "error"]
         counters = daemon.status()["counters"]
-        assert counters["connection_errors"] > 30 and counters["timeouts"] >= 4, counters
+        assert counters["connection_errors"] > 30 and counters["timeouts"] == 0, counters
     print("%d batches beside all that" % len(good.batches))
 
 

@@ -91,7 +91,7 @@ def at_the_stop():
     c, run = opened(daemon, "stopped")
     os.unlink(daemon.path("stopped.photons"))
     daemon.process.terminate()
-    assert daemon.process.wait(30) == 1, daemon.log()
+    assert daemon.process.wait(240) == 1, daemon.log()
     c.drop()
 
 

@@ -120,14 +120,14 @@ def few_descriptors_are_enough():
             crowd = []
             for _ in range(200):
                 try:
-                    crowd.append(ingest.Connection(daemon.tcp, preamble=False, timeout=5))
+                    crowd.append(ingest.Connection(daemon.tcp, preamble=False, timeout=60))
                 except OSError:
                     break
-            before = cpu_seconds(daemon.process.pid)
             good.batch(run, [b"\0\0"] * 3 + [b""])
             good.wait_ack(run, received=1)
-            time.sleep(1)
-            assert cpu_seconds(daemon.process.pid) - before < 0.5
+            before, started = cpu_seconds(daemon.process.pid), time.monotonic()
+            time.sleep(3)
+            assert cpu_seconds(daemon.process.pid) - before < (time.monotonic() - started) / 2
             for c in crowd:
                 c.drop()
             good.close(run)

@@ -107,9 +107,9 @@ def nobody_comes_back(daemon):
     c.batch(run, sent)
     c.wait_ack(run, received=1)
     c.drop()
-    photond.wait_for(lambda: state_of(daemon, "gone") == "detached", seconds=20)
+    photond.wait_for(lambda: state_of(daemon, "gone") == "detached")
     assert daemon.log().count(" warning run gone: its producer is gone; waiting 1 s for it") == 1, daemon.log()
-    photond.wait_for(lambda: state_of(daemon, "gone") is None, seconds=20)
+    photond.wait_for(lambda: state_of(daemon, "gone") is None)
     assert daemon.log().count(" warning run gone: it is closed: its producer did not come back within 1 s") == 1
     file = stored.File(daemon.path("gone.photons"))
     file.expect(stored.joined([sent]))

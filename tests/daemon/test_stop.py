@@ -61,10 +61,10 @@ def stop_under_load(number):
         for s in senders:
             s.start()
         for s in senders:
-            assert s.started.wait(30)
+            assert s.started.wait(240)
         time.sleep(0.5)
         daemon.process.send_signal(number)
-        assert daemon.process.wait(60) == 0, daemon.log()
+        assert daemon.process.wait(240) == 0, daemon.log()
         for s in senders:
             s.join()
             assert s.failure is None, repr(s.failure)
@@ -80,10 +80,8 @@ def stop_with_nothing_to_do():
     with photond.Daemon() as daemon:
         with ingest.Connection(daemon.unix) as c:
             c.hello()
-            started = time.monotonic()
             daemon.stop()
             assert c.wait_ended()[-1].code == pb.ERROR_SHUTTING_DOWN
-            assert time.monotonic() - started < 10
 
 
 def stop_with_detached_and_empty_runs():

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "runs.h"
 
-enum { SECONDS = 60, PAGE16 = PD_PAGE_BYTES / 2 };
+enum { SECONDS = 240, PAGE16 = PD_PAGE_BYTES / 2 };
 
 static const pd_dataset two[] = {
     {.name = "/photons/x", .type = D7_UINT16, .group = "photons", .role = PD_ROLE_POSITION_X},

@@ -21,7 +21,7 @@ static inline int fixture_setup(void **state) {
         return -1;
     fake_init(&f->server);
     photon_client_options_init(&f->options);
-    f->options.connect_timeout_ms = 20000;
+    f->options.connect_timeout_ms = 60000;
     f->options.reconnect = false; /* tests of coming back switch it on */
     *state = f;
     return 0;

@@ -16,7 +16,7 @@ static void credit_is_kept_to(void **state) {
     f->server.batch_bytes = 608; /* about 100 photons and their millisecond */
     fixture_start(f);
     photon_client_run *run = fixture_open(f, "run");
-    photon_client_batch batch = {.columns = p.columns, .counts = p.counts, .timeout_ms = 100};
+    photon_client_batch batch = {.columns = p.columns, .counts = p.counts, .timeout_ms = 1000};
     assert_int_equal(photon_client_send_batch(run, &batch, taken, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
     photon_client_status(run, &status);
     assert_int_equal(status.state, PHOTON_CLIENT_RUN_OPEN);
@@ -38,7 +38,7 @@ static void one_batch_may_always_go(void **state) {
     fixture_start(f);
     photon_client_run *run = fixture_open(f, "run");
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     photons_check(&p, &f->server.runs[0]);
     photons_free(&p);
@@ -58,14 +58,16 @@ static void number_of_batches_in_flight_is_bounded(void **state) {
     o.profile = "lincam";
     o.batch_items = 1;
     assert_int_equal(photon_client_open(f->client, &o, &run, &f->err), 0);
-    photon_client_batch batch = {.columns = p.columns, .counts = p.counts, .timeout_ms = 20000};
     uint64_t wanted[2] = {16390, 0};
-    batch.counts = wanted;
-    batch.timeout_ms = 3000;
+    photon_client_batch batch = {.columns = p.columns, .counts = wanted, .timeout_ms = 1000};
+    for (int i = 0; i < 100 && wanted[0] > 6; i++) { /* on a busy machine one call may not be enough */
+        assert_int_equal(photon_client_send_batch(run, &batch, taken, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
+        wanted[0] -= taken[0];
+    }
     assert_int_equal(photon_client_send_batch(run, &batch, taken, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
     photon_client_status(run, &status);
     assert_int_equal(status.sent, 16384);
-    assert_int_equal(taken[0], 16384);
+    assert_int_equal(wanted[0] - taken[0], 6);
     photon_client_run_free(run);
     fixture_stop(f);
     photons_free(&p);
@@ -101,7 +103,7 @@ static void interrupted_batch_is_finished_first(void **state) {
         assert_true(late < 1000);
     }
     assert_true(late >= 3);
-    assert_int_equal(photon_client_close_run(run, 30000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     for (uint64_t i = 0; i < p.counts[0]; i++)
         p.x[i] = (uint16_t)i;
@@ -158,10 +160,10 @@ static void message_of_a_second_run_waits_its_turn(void **state) {
     assert_int_equal(photon_client_send_batch(first, &batch, taken, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
     assert_int_equal(photon_client_open(f->client, &o, &second, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
     atomic_store(&f->server.hold_reading, 0);
-    o.open_timeout_ms = 20000;
+    o.open_timeout_ms = 60000;
     assert_int_equal(photon_client_open(f->client, &o, &second, &f->err), 0);
-    assert_int_equal(photon_client_close_run(second, 10000, NULL, &f->err), 0);
-    assert_int_equal(photon_client_close_run(first, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(second, 60000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(first, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(fake_find(&f->server.runs[0], "/photons/x")->bytes, 2 * taken[0]);
     photons_free(&p);
@@ -205,7 +207,7 @@ static void waits_end_when_the_server_has_it(void **state) {
     assert_int_equal(status.sent, 2);
     assert_int_equal(status.received, 2);
     assert_int_equal(status.durable, 1);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     photon_client_status(run, &status);
     assert_int_equal(status.durable, 2);
     fixture_stop(f);
@@ -296,7 +298,7 @@ static void idle_client_sends_heartbeats_and_answers_pings(void **state) {
     f->server.heartbeat_ms = 10;
     f->server.hook = ping_back;
     fixture_start(f);
-    for (int i = 0; i < 2000 && (atomic_load(&f->server.n_pings) < 5 || atomic_load(&f->server.n_pongs) < 5);
+    for (int i = 0; i < 24000 && (atomic_load(&f->server.n_pings) < 5 || atomic_load(&f->server.n_pongs) < 5);
          i++)
         fake_sleep_ms(5);
     assert_true(atomic_load(&f->server.n_pings) >= 5);
@@ -307,7 +309,7 @@ static void idle_client_sends_heartbeats_and_answers_pings(void **state) {
 static void silent_server_is_given_up(void **state) {
     fixture *f = *state;
     photons p = photons_make(2000000);
-    f->options.silence_timeout_ms = 200;
+    f->options.silence_timeout_ms = 2000;
     f->server.tcp = true;
     f->server.small_buffers = true;
     f->server.batch_bytes = 8 << 20;
@@ -338,7 +340,7 @@ static void paused_server_may_be_silent(void **state) {
     fixture *f = *state;
     photons p = photons_make(10);
     photon_client_run_status status;
-    f->options.silence_timeout_ms = 40;
+    f->options.silence_timeout_ms = 1000;
     f->server.hook = pause_then_hold;
     fixture_start(f);
     photon_client_run *run = fixture_open(f, "run");
@@ -346,7 +348,7 @@ static void paused_server_may_be_silent(void **state) {
     do
         photon_client_status(run, &status);
     while (!status.paused && status.state == PHOTON_CLIENT_RUN_OPEN);
-    fake_sleep_ms(200);
+    fake_sleep_ms(2500);
     assert_int_equal(photon_client_check(f->client, &f->err), 0);
     photon_client_run_free(run);
     fixture_stop(f);
@@ -375,7 +377,7 @@ static void reason_of_the_server_comes_before_the_broken_pipe(void **state) {
     photon_client_run *run = fixture_open(f, "run");
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), PHOTON_CLIENT_ERR_REFUSED);
     assert_int_equal(f->err.server_code, 9);
-    assert_int_equal(photon_client_close_run(run, 1000, NULL, &f->err), PHOTON_CLIENT_ERR_REFUSED);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), PHOTON_CLIENT_ERR_REFUSED);
     fixture_stop(f);
     photons_free(&p);
 }
@@ -399,7 +401,7 @@ static void connection_that_ends_in_mid_run_is_lost(void **state) {
     (void)!photon_client_send(run, p.columns, p.counts, &f->err);
     assert_int_equal(photon_client_wait_received(run, 60000, &f->err), PHOTON_CLIENT_ERR_LOST);
     assert_int_equal(photon_client_alive(run, NULL, &f->err), PHOTON_CLIENT_ERR_LOST);
-    assert_int_equal(photon_client_close_run(run, 1000, NULL, &f->err), PHOTON_CLIENT_ERR_LOST);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), PHOTON_CLIENT_ERR_LOST);
     photon_client_run_options_init(&o);
     o.name = "other";
     o.profile = "lincam";

@@ -169,7 +169,7 @@ static void repeated_open_goes_on_where_it_was(void **state) {
     assert_int_equal(info.datasets[0].items, 500);
     const void *rest[] = {p.x + 500, p.y + 500, p.dt + 500, p.ms + 5};
     assert_int_equal(photon_client_send(run, rest, first, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), 0);
     photon_client_run_free(run);
 
     assert_int_equal(photon_client_open(f->client, &o, &run, &f->err),
@@ -178,7 +178,7 @@ static void repeated_open_goes_on_where_it_was(void **state) {
     photon_client_status(run, &status);
     assert_int_equal(status.state, PHOTON_CLIENT_RUN_CLOSED);
     assert_int_equal(photon_client_send(run, p.columns, first, &f->err), PHOTON_CLIENT_ERR_ENDED);
-    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), 0);
     assert_int_equal(result.last_sequence, 2);
     assert_int_equal(result.n_datasets, 4);
     assert_int_equal(result.datasets[0].items, 1000);
@@ -198,7 +198,7 @@ static void send_whole(bool tcp, unsigned answer_piece, fixture *f) {
     fixture_start(f);
     photon_client_run *run = fixture_open(f, "scan");
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 30000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), 0);
     assert_string_equal(result.name, "scan");
     assert_string_equal(result.text, "");
     assert_int_equal(result.parts, 1);
@@ -237,7 +237,7 @@ static void batches_of_a_size_that_was_asked_for(void **state) {
     o.batch_items = 100;
     assert_int_equal(photon_client_open(f->client, &o, &run, &f->err), 0);
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     photons_check(&p, &f->server.runs[0]);
     assert_int_equal(f->server.runs[0].n_batches, 10);
@@ -276,7 +276,7 @@ static void odd_datasets_are_split_evenly(void **state) {
                      0);
     assert_int_equal(photon_client_send(run, (const void *[]){a, NULL, c}, (uint64_t[]){1, 1}, &f->err),
                      PHOTON_CLIENT_ERR_ARG);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     const fake_run *got = &f->server.runs[0];
     assert_memory_equal(got->columns[0].data, a, 80000);
@@ -315,7 +315,7 @@ static void losses_and_times_travel_with_their_batch(void **state) {
     assert_int_equal(photon_client_send_batch(run, &batch, taken, &f->err), 0);
     assert_true(taken[0] == 100 && taken[1] == 1);
     assert_int_equal(photon_client_wait_received(run, 10000, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(f->server.runs[0].lost_before, 5);
     assert_int_equal(f->server.runs[0].last_time, 4711);
@@ -330,7 +330,7 @@ static void loss_without_events_is_told_too(void **state) {
     photon_client_run *run = fixture_open(f, "run");
     photon_client_batch batch = {.columns = columns, .counts = none, .lost_before = 17};
     assert_int_equal(photon_client_send_batch(run, &batch, NULL, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(f->server.runs[0].lost_before, 17);
     assert_int_equal(f->server.runs[0].n_batches, 1);
@@ -408,7 +408,7 @@ static void attributes_are_numbered_and_split(void **state) {
     memset(longer, 'v', 101);
     many[3].value = longer;
     assert_int_equal(photon_client_set_attributes(run, many, 250, &f->err), PHOTON_CLIENT_ERR_LIMIT);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     const fake_run *got = &f->server.runs[0];
     assert_int_equal(got->sequence, 4);
@@ -442,7 +442,7 @@ static void refused_attribute_leaves_the_run_going(void **state) {
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
     assert_int_equal(photon_client_set_attributes(run, &bad, 1, &f->err), PHOTON_CLIENT_ERR_REFUSED);
     assert_int_equal(photon_client_set_attributes(run, &good, 1, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(f->server.runs[0].sequence, 2);
     assert_string_equal(f->server.runs[0].last_key, "good");
@@ -462,7 +462,7 @@ static void attributes_without_answer_time_out(void **state) {
     o.send_timeout_ms = 50;
     assert_int_equal(photon_client_open(f->client, &o, &run, &f->err), 0);
     assert_int_equal(photon_client_set_attributes(run, &a, 1, &f->err), PHOTON_CLIENT_ERR_TIMEOUT);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(f->server.runs[0].sequence, 1);
 }
@@ -487,7 +487,7 @@ static void batch_that_meets_the_end_is_no_failure_of_the_run(void **state) {
     while (photon_client_send(run, p.columns, p.counts, &f->err) == 0)
         fake_sleep_ms(1);
     assert_int_equal(f->err.code, PHOTON_CLIENT_ERR_ENDED);
-    assert_int_equal(photon_client_close_run(run, 10000, &result, &f->err), PHOTON_CLIENT_ERR_INCOMPLETE);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), PHOTON_CLIENT_ERR_INCOMPLETE);
     assert_int_equal(result.last_sequence, 0);
     assert_string_equal(result.text, "stopped");
     photon_client_free(f->client);
@@ -502,7 +502,7 @@ static void alive_is_told_with_the_instruments_time(void **state) {
     photon_client_run *run = fixture_open(f, "run");
     assert_int_equal(photon_client_alive(run, NULL, &f->err), 0);
     assert_int_equal(photon_client_alive(run, &time, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     assert_int_equal(f->server.runs[0].pings, 2);
     assert_int_equal(f->server.runs[0].last_time, -77);
@@ -532,9 +532,9 @@ static void failed_run_leaves_the_others_alone(void **state) {
     assert_int_equal(status.state, PHOTON_CLIENT_RUN_FAILED);
     assert_int_equal(status.in_flight_bytes, 0);
     assert_int_equal(photon_client_send(bad, p.columns, p.counts, &f->err), PHOTON_CLIENT_ERR_REFUSED);
-    assert_int_equal(photon_client_close_run(bad, 10000, NULL, &f->err), PHOTON_CLIENT_ERR_REFUSED);
+    assert_int_equal(photon_client_close_run(bad, 60000, NULL, &f->err), PHOTON_CLIENT_ERR_REFUSED);
     assert_int_equal(photon_client_send(good, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_close_run(good, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(good, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     photons_check(&p, &f->server.runs[1]);
     photons_free(&p);
@@ -564,7 +564,7 @@ static void run_closed_by_the_server_has_its_result(void **state) {
     assert_int_equal(status.durable, 1);
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), PHOTON_CLIENT_ERR_ENDED);
     assert_non_null(strstr(f->err.text, "the stop condition was met"));
-    assert_int_equal(photon_client_close_run(run, 1000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), 0);
     assert_string_equal(result.text, "the stop condition was met");
     assert_int_equal(result.datasets[0].items, 100);
     fixture_stop(f);
@@ -593,7 +593,7 @@ static void run_closed_in_a_shutdown_is_still_a_result(void **state) {
     while (photon_client_check(f->client, &f->err) == 0)
         fake_sleep_ms(1);
     assert_int_equal(f->err.server_code, 23);
-    assert_int_equal(photon_client_close_run(run, 1000, &result, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, &result, &f->err), 0);
     assert_int_equal(result.datasets[0].items, 100);
     fixture_stop(f);
     photons_free(&p);
@@ -648,7 +648,7 @@ static void messages_of_later_servers_are_passed_over(void **state) {
     f->server.hook = unknown_answers;
     photon_client_run *run = fixture_open(f, "run");
     assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
-    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    assert_int_equal(photon_client_close_run(run, 60000, NULL, &f->err), 0);
     fixture_stop(f);
     photons_free(&p);
 }

@@ -71,9 +71,15 @@ static int address_unix(const char *path, wire_address *address, char *why, size
 int wire_address_parse(const char *text, wire_address *address, char *why, size_t cap) {
     if (strncmp(text, "tcp://", 6) == 0)
         return address_tcp(text + 6, address, why, cap);
+    if (strncmp(text, "tls://", 6) == 0) {
+        if (address_tcp(text + 6, address, why, cap) != 0)
+            return -1;
+        address->kind = WIRE_ADDRESS_TLS;
+        return 0;
+    }
     if (strncmp(text, "unix:", 5) == 0)
         return address_unix(text + 5, address, why, cap);
-    return address_refuse(why, cap, "an address is tcp://HOST:PORT or unix:PATH");
+    return address_refuse(why, cap, "an address is tcp://HOST:PORT, tls://HOST:PORT or unix:PATH");
 }
 
 const char *wire_address_text(const wire_address *address, char text[WIRE_ADDRESS_TEXT_BYTES]) {
@@ -81,7 +87,8 @@ const char *wire_address_text(const wire_address *address, char text[WIRE_ADDRES
     if (address->kind == WIRE_ADDRESS_UNIX)
         snprintf(text, WIRE_ADDRESS_TEXT_BYTES, "unix:%s", address->path);
     else
-        snprintf(text, WIRE_ADDRESS_TEXT_BYTES, "tcp://%s%s%s:%u", brackets ? "[" : "", address->host,
+        snprintf(text, WIRE_ADDRESS_TEXT_BYTES, "%s://%s%s%s:%u",
+                 address->kind == WIRE_ADDRESS_TLS ? "tls" : "tcp", brackets ? "[" : "", address->host,
                  brackets ? "]" : "", (unsigned)address->port);
     return text;
 }

@@ -47,6 +47,6 @@ void ctl_print_runs(FILE *out, const json_t *status);
     "  --timeout SECONDS  how long to wait for an answer (default 10)\n"
 
 extern const cli_command ctl_status, ctl_runs, ctl_version, ctl_start, ctl_stop, ctl_export, ctl_drain,
-    ctl_reload, ctl_verify_summaries;
+    ctl_reload, ctl_token, ctl_verify_summaries;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "control.h"
 #include "look.h"
+#include "rights.h"
 
 /* What the commands work on: the `user` of pd_control_options. */
 typedef struct pd_commands {

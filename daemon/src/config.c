@@ -9,6 +9,7 @@
 
 #include "config_keys.h"
 #include "config_lines.h"
+#include "rights.h"
 #include "text.h"
 
 enum { CONFIG_PATH_BYTES = 512 };
@@ -287,6 +288,33 @@ int pd_config_set(pd_config *config, const char *option, const char *text, bool 
 
 /* ---- all together ---- */
 
+static bool config_has_tls_address(const pd_config *c) {
+    for (size_t i = 0; i < c->listen.n; i++)
+        if (strncmp(c->listen.items[i], "tls:", 4) == 0)
+            return true;
+    return false;
+}
+
+/* What can be said without looking at the files that are named. */
+static int config_check_access(const pd_config *c, pd_error *err) {
+    unsigned rights = 0;
+    if (pd_rights_parse(c->plain_rights, &rights, err) != 0)
+        return pd_error_prefix(err, "plain_rights");
+    if (pd_rights_parse(c->certificate_rights, &rights, err) != 0)
+        return pd_error_prefix(err, "certificate_rights");
+    if (!*c->tls_certificate != !*c->tls_key)
+        return pd_error_set(err, "tls_certificate and tls_key need each other");
+    if (*c->tls_client_crl && !*c->tls_client_ca)
+        return pd_error_set(err, "tls_client_crl needs tls_client_ca");
+    if (!config_has_tls_address(c))
+        return 0;
+    if (!*c->tls_certificate)
+        return pd_error_set(err, "a tls:// address needs tls_certificate and tls_key");
+    if (!*c->tls_client_ca && !*c->tokens_file)
+        return pd_error_set(err, "a tls:// address needs tls_client_ca or tokens_file: nobody could send");
+    return 0;
+}
+
 int pd_config_check(const pd_config *c, pd_error *err) {
     if (c->batch_bytes > c->message_bytes)
         return pd_error_set(err, "batch_bytes (%" PRIu64 ") is more than message_bytes (%" PRIu64 ")",
@@ -303,6 +331,8 @@ int pd_config_check(const pd_config *c, pd_error *err) {
                             "heartbeat_ms (%" PRIu64 " ms) is not less than idle_timeout_s (%" PRIu64
                             " ms): idle clients would be disconnected between two heartbeats",
                             c->heartbeat_ms, c->idle_timeout_ms);
+    if (config_check_access(c, err) != 0)
+        return -1;
     if (c->listen.n == 0)
         return pd_error_set(err, "listen is empty: no instrument could connect");
     if (c->export_codec == PD_CODEC_GZIP && c->export_level > 9)

@@ -47,15 +47,28 @@ typedef struct pd_summary_options {
 typedef struct pd_config {
     /* places */
     char *data_dir;
-    char *group;           /* group of files, exports and sockets; "": left as it is */
-    unsigned file_mode;    /* permission bits of run files and of files in exports, whatever the umask */
-    unsigned dir_mode;     /* of directories in exports */
-    pd_text_list listen;   /* addresses for instruments, tcp://HOST:PORT and unix:PATH */
-    unsigned listen_mode;  /* permission bits of Unix sockets among them */
-    char *control;         /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
-    unsigned control_mode; /* permission bits of the control socket */
-    bool allow_remote;     /* TCP listeners on addresses other than loopback */
-    char *ready_file;      /* written with the bound addresses once all is listening; "": none */
+    char *group;                /* group of files, exports and sockets; "": left as it is */
+    unsigned file_mode;         /* permission bits of run files and of files in exports, whatever the umask */
+    unsigned dir_mode;          /* of directories in exports */
+    pd_text_list listen;        /* addresses for instruments, tcp://HOST:PORT and unix:PATH */
+    unsigned listen_mode;       /* permission bits of Unix sockets among them */
+    char *control;              /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
+    unsigned control_mode;      /* permission bits of the control socket */
+    bool allow_insecure_remote; /* TCP listeners without TLS on addresses other than loopback */
+    char *ready_file;           /* written with the bound addresses once all is listening; "": none */
+
+    /* who may do what; see access.h */
+    char *send_users; /* users and groups at the Unix sockets for events; "": anyone let in by their mode */
+    char *control_users;      /* at the control socket */
+    char *view_users;         /* at the control socket, for commands that only look */
+    char *plain_rights;       /* of TCP without TLS, without a token */
+    char *tokens_file;        /* "": none */
+    char *tls_certificate;    /* PEM file: ours and those between it and its CA; "": no TLS */
+    char *tls_key;            /* PEM file */
+    char *tls_client_ca;      /* PEM file: who signs clients' certificates; "": clients have none */
+    char *tls_client_crl;     /* PEM file: those no longer good, of each of these CAs; "": none */
+    char *certificate_rights; /* of a client with a certificate */
+    uint32_t connects_per_s;  /* of one address; 0: any number */
 
     /* memory and threads */
     uint64_t ring_bytes;      /* key ring_mb */

@@ -13,6 +13,7 @@
 #include "server.h"
 
 #define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
+#define CONNECTION_TOO_OFTEN_TOLD_NS UINT64_C(5000000000)
 
 enum {
     OUTPUT_FIRST_BYTES = 4096,
@@ -35,6 +36,7 @@ static void connection_handle_closed(uv_handle_t *handle) {
     pd_inbuf_free(&c->in);
     free(c->out.data[0]);
     free(c->out.data[1]);
+    pd_tls_free(c->tls);
     free(c);
 }
 
@@ -51,7 +53,7 @@ void pd_connection_close(pd_connection *c) {
     uv_close((uv_handle_t *)&c->timer, connection_handle_closed);
 }
 
-static void connection_lost(pd_connection *c, const char *why) {
+void pd_connection__lost(pd_connection *c, const char *why) {
     size_t left = c->in.end - c->in.start;
     if (c->state != PD_CONNECTION_ENDING)
         pd_log(PD_LOG_INFO, "%s (%s): %s%s", c->peer, c->session.client_name, why,
@@ -114,6 +116,12 @@ static void connection_shut_down(uv_shutdown_t *request, int status) {
 
 /* All that was to be sent is sent: the sending side is closed. */
 static void connection_finish_output(pd_connection *c) {
+    if (c->tls && !c->tls_finished) {
+        c->tls_finished = true;
+        pd_tls_finish(c->tls);
+        pd_connection_due(c);
+        return;
+    }
     c->out.shut_down = true;
     if (uv_shutdown(&c->out.shutdown, &c->uv.stream, connection_shut_down) != 0)
         pd_connection_close(c);
@@ -126,7 +134,7 @@ static void connection_written(uv_write_t *request, int status) {
     if (c->state == PD_CONNECTION_CLOSED)
         return;
     if (status != 0)
-        connection_lost(c, uv_strerror(status));
+        pd_connection__lost(c, uv_strerror(status));
     else
         pd_connection_due(c);
 }
@@ -138,7 +146,7 @@ static bool connection_try_write(pd_connection *c) {
     uv_buf_t buf = uv_buf_init((char *)out->data[f], (unsigned)out->n[f]);
     int n = uv_try_write(&c->uv.stream, &buf, 1);
     if (n < 0 && n != UV_EAGAIN) {
-        connection_lost(c, uv_strerror(n));
+        pd_connection__lost(c, uv_strerror(n));
         return false;
     }
     if (n > 0) {
@@ -156,7 +164,11 @@ void pd_connection_flush(pd_connection *c) {
         connection_cut_off(c, "its answers are not read");
         return;
     }
-    if (out->writing)
+    if (c->tls_more)
+        pd_connection__go_on_tls(c);
+    if (out->writing || c->state == PD_CONNECTION_CLOSED)
+        return;
+    if (c->tls && !pd_connection__encrypt(c))
         return;
     if (out->n[out->filling] > 0 && !connection_try_write(c))
         return;
@@ -173,7 +185,7 @@ void pd_connection_flush(pd_connection *c) {
     int failed = uv_write(&out->request, &c->uv.stream, &buf, 1, connection_written);
     if (failed) {
         out->writing = false;
-        connection_lost(c, uv_strerror(failed));
+        pd_connection__lost(c, uv_strerror(failed));
     }
 }
 
@@ -362,7 +374,7 @@ static void connection_bad_length(pd_connection *c, wire_status status, uint64_t
 }
 
 /* No room: reads no more until the server says that there may be some. */
-static void connection_wait(pd_connection *c, bool for_memory) {
+void pd_connection__wait(pd_connection *c, bool for_memory) {
     uv_read_stop(&c->uv.stream);
     c->waits_on = true;
     c->waits_for_memory = for_memory;
@@ -394,7 +406,7 @@ static bool connection_message(pd_connection *c) {
     bool was_welcomed = c->session.welcomed;
     switch (pd_session_message(&c->session, message, bytes, c->in.offset, c->in.prefix)) {
     case PD_HEARD_WAIT:
-        connection_wait(c, false);
+        pd_connection__wait(c, false);
         return false;
     case PD_HEARD_END:
         return false;
@@ -421,44 +433,53 @@ static void connection_handle_input(pd_connection *c) {
     c->heard_bytes = 0;
 }
 
+bool pd_connection__room(pd_connection *c, uv_buf_t *ret) {
+    uint8_t *at = NULL;
+    size_t bytes = 0;
+    if (!pd_inbuf_room(&c->in, c->server->n_wait_for_memory == 0, &at, &bytes))
+        return false;
+    *ret = uv_buf_init((char *)at, (unsigned)bytes);
+    return true;
+}
+
 static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
     (void)suggested;
     pd_connection *c = handle->data;
-    uint8_t *at = NULL;
-    size_t bytes = 0;
-    if (c->state == PD_CONNECTION_ENDING) {
+    if (c->tls || c->state == PD_CONNECTION_ENDING)
         *buf = uv_buf_init(c->server->discard, sizeof c->server->discard);
+    else if (!pd_connection__room(c, buf))
+        *buf = uv_buf_init(NULL, 0);
+}
+
+void pd_connection__take(pd_connection *c, size_t bytes) {
+    c->received_bytes += bytes;
+    c->heard_bytes += bytes;
+    pd_count(&c->server->engine->counters.bytes_received, bytes);
+    if (c->state == PD_CONNECTION_ENDING)
         return;
-    }
-    *buf = uv_buf_init(NULL, 0);
-    if (pd_inbuf_room(&c->in, c->server->n_wait_for_memory == 0, &at, &bytes))
-        *buf = uv_buf_init((char *)at, (unsigned)bytes);
+    pd_inbuf_filled(&c->in, bytes);
+    connection_handle_input(c);
 }
 
 static void connection_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
-    (void)buf;
     pd_connection *c = stream->data;
     if (n == UV_ENOBUFS) {
-        connection_wait(c, true);
+        pd_connection__wait(c, true);
     } else if (n == UV_EOF) {
-        connection_lost(c, "closed by the client");
+        pd_connection__lost(c, "closed by the client");
     } else if (n < 0) {
-        connection_lost(c, uv_strerror((int)n));
+        pd_connection__lost(c, uv_strerror((int)n));
+    } else if (n > 0 && c->tls) {
+        pd_connection__read_tls(c, (const uint8_t *)buf->base, (size_t)n);
     } else if (n > 0) {
-        c->received_bytes += (uint64_t)n;
-        c->heard_bytes += (size_t)n;
-        pd_count(&c->server->engine->counters.bytes_received, n);
-        if (c->state == PD_CONNECTION_ENDING)
-            return;
-        pd_inbuf_filled(&c->in, (size_t)n);
-        connection_handle_input(c);
+        pd_connection__take(c, (size_t)n);
     }
 }
 
 static void connection_start_reading(pd_connection *c) {
     int failed = uv_read_start(&c->uv.stream, connection_room, connection_read);
     if (failed && failed != UV_EALREADY)
-        connection_lost(c, uv_strerror(failed));
+        pd_connection__lost(c, uv_strerror(failed));
 }
 
 bool pd_connection_go_on(pd_connection *c, bool first) {
@@ -471,8 +492,13 @@ bool pd_connection_go_on(pd_connection *c, bool first) {
         connection_handle_input(c);
     if (c->waits_on)
         return false;
-    if (c->state == PD_CONNECTION_TALKING)
-        connection_start_reading(c);
+    if (c->state != PD_CONNECTION_TALKING)
+        return true;
+    connection_start_reading(c);
+    if (c->tls && c->state == PD_CONNECTION_TALKING) {
+        c->tls_more = true;
+        pd_connection_due(c);
+    }
     return true;
 }
 
@@ -489,8 +515,8 @@ static void connection_name_tcp(pd_connection *c) {
                                              : ((struct sockaddr_in *)&address)->sin_port;
     }
     bool six = address.ss_family == AF_INET6;
-    snprintf(c->peer, sizeof c->peer, "tcp://%s%s%s:%u", six ? "[" : "", host, six ? "]" : "",
-             ntohs((uint16_t)port));
+    snprintf(c->peer, sizeof c->peer, "%s://%s%s%s:%u", c->tls ? "tls" : "tcp", six ? "[" : "", host,
+             six ? "]" : "", ntohs((uint16_t)port));
 }
 
 static void connection_name_unix(pd_connection *c) {
@@ -501,6 +527,16 @@ static void connection_name_unix(pd_connection *c) {
         snprintf(c->peer, sizeof c->peer, "unix: pid %ld uid %lu", (long)who.pid, (unsigned long)who.uid);
     else
         snprintf(c->peer, sizeof c->peer, "unix: unknown");
+}
+
+static unsigned connection_rights_unix(const pd_connection *c) {
+    uv_os_fd_t fd;
+    return uv_fileno(&c->uv.handle, &fd) == 0 ? pd_access_sender(&c->server->access, fd) : 0;
+}
+
+void pd_connection_add_name(pd_connection *c, const char *kind, const char *name) {
+    size_t n = strlen(c->peer);
+    snprintf(c->peer + n, sizeof c->peer - n, ", %s %s", kind, name);
 }
 
 static int connection_open(pd_connection *c, uv_stream_t *listener) {
@@ -516,8 +552,10 @@ static int connection_open(pd_connection *c, uv_stream_t *listener) {
     if (failed == 0 && listener->type == UV_TCP) {
         uv_tcp_nodelay(&c->uv.tcp, 1);
         connection_name_tcp(c);
+        c->session.rights = c->tls ? 0 : c->server->access.plain_rights;
     } else if (failed == 0) {
         connection_name_unix(c);
+        c->session.rights = connection_rights_unix(c);
     }
     return failed;
 }
@@ -534,23 +572,57 @@ static void connection_refuse(pd_connection *c) {
                                                      .text = text});
 }
 
-int pd_connection_accept(pd_server *server, uv_stream_t *listener) {
+/* With all that it takes to talk to it. */
+static pd_connection *connection_create(pd_server *server, bool secure) {
     pd_connection *c = calloc(1, sizeof *c);
-    if (!c || pd_inbuf_init(&c->in, &server->engine->receive) != 0) {
+    if (!c)
+        return NULL;
+    if (secure)
+        c->tls = pd_tls_create(server->access.tls);
+    if ((secure && !c->tls) || pd_inbuf_init(&c->in, &server->engine->receive) != 0) {
+        pd_tls_free(c->tls);
         free(c);
-        return UV_ENOMEM;
+        return NULL;
     }
+    return c;
+}
+
+static bool connection_comes_too_often(pd_connection *c, uint64_t now_ns) {
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    int bytes = sizeof address;
+    if (c->uv.handle.type != UV_TCP ||
+        uv_tcp_getpeername(&c->uv.tcp, (struct sockaddr *)&address, &bytes) != 0)
+        return false;
+    if (pd_connects_allow(&c->server->connects, (struct sockaddr *)&address, now_ns,
+                          connection_config(c)->connects_per_s))
+        return false;
+    pd_count(&c->server->engine->counters.connections_refused, 1);
+    if (now_ns - c->server->told_too_often_ns > CONNECTION_TOO_OFTEN_TOLD_NS) {
+        pd_log(PD_LOG_WARNING,
+               "%s: this address connects more than %u times a second (connects_per_s): refused", c->peer,
+               connection_config(c)->connects_per_s);
+        c->server->told_too_often_ns = now_ns;
+    }
+    return true;
+}
+
+int pd_connection_accept(pd_server *server, uv_stream_t *listener, bool secure) {
+    pd_connection *c = connection_create(server, secure);
+    if (!c)
+        return UV_ENOMEM;
     c->server = server;
     c->opened_ns = c->last_message_ns = uv_hrtime();
     pd_session_init(&c->session, c, &server->runs);
     int failed = connection_open(c, listener);
     if (c->n_handles == 0) {
         pd_inbuf_free(&c->in);
+        pd_tls_free(c->tls);
         free(c);
         return failed;
     }
     pd_server__add(server, c);
-    if (failed || server->n_connections > c->server->max_connections + CONNECTIONS_BEING_REFUSED) {
+    if (failed || connection_comes_too_often(c, c->opened_ns) ||
+        server->n_connections > c->server->max_connections + CONNECTIONS_BEING_REFUSED) {
         pd_connection_close(c);
         return failed;
     }

@@ -10,6 +10,9 @@
  *             kernel throw away the last answer)
  *   closed    the handle is closing
  *
+ * With TLS (connection_tls.c) what comes goes through it before it is looked at, and what is sent before it goes out; the
+ * states are the same, the handshake being part of the preamble's.
+ *
  * Ways to end: the client closes or the network fails; an error of the client's (ending, after its Error); it said
  * nothing for too long (ending, after ERROR_TIMEOUT); its answers were not read (closed at once); the daemon stops.
  *
@@ -26,6 +29,7 @@
 
 #include "inbuf.h"
 #include "session.h"
+#include "tls.h"
 
 struct pd_server;
 
@@ -60,7 +64,10 @@ typedef struct pd_connection {
     } uv;
     uv_timer_t timer;
     unsigned n_handles; /* not closed yet */
-    char peer[80];
+    char peer[208];     /* where it comes from, and by what it has its rights */
+    pd_tls *tls;        /* NULL: without */
+    bool tls_more;      /* it may hold bytes that were not read for want of room */
+    bool tls_finished;  /* our end was said */
     pd_inbuf in;
     pd_output out;
     pd_session session;
@@ -86,8 +93,9 @@ typedef struct pd_connection {
     struct pd_connection *next, *previous; /* all connections */
 } pd_connection;
 
-/* A client has knocked. The connection frees itself when it is closed. Returns 0 or a libuv error. */
-int pd_connection_accept(struct pd_server *server, uv_stream_t *listener);
+/* A client has knocked. The connection frees itself when it is closed. `secure`: it is to speak TLS.
+ * Returns 0 or a libuv error. */
+int pd_connection_accept(struct pd_server *server, uv_stream_t *listener, bool secure);
 
 /* Room for `bytes` of an answer, to be filled and then committed. NULL when the client has not read what it was sent:
  * it will be cut off, or when the connection takes no answers any more. */
@@ -114,7 +122,21 @@ void pd_connection_close(pd_connection *c);
  * message and sent next to nothing in several such windows in a row. */
 void pd_connection_check_holding(pd_connection *c);
 
+/* Adds to what is shown as its peer: "token lab". */
+void pd_connection_add_name(pd_connection *c, const char *kind, const char *name);
+
 /* Silent for longer than a client should be. */
 bool pd_connection_silent(const pd_connection *c, uint64_t now_ns);
+
+/* ---- between the files of the connection ---- */
+
+void pd_connection__lost(pd_connection *c, const char *why);
+void pd_connection__wait(pd_connection *c, bool for_memory); /* reads no more until there may be room */
+void pd_connection__take(pd_connection *c, size_t bytes);    /* so many plain bytes are in the buffer */
+bool pd_connection__room(pd_connection *c, uv_buf_t *ret);   /* false: there is none */
+void pd_connection__read_tls(pd_connection *c, const uint8_t *data, size_t bytes);
+void pd_connection__go_on_tls(pd_connection *c);
+bool pd_connection__encrypt(
+    pd_connection *c); /* what is to be sent now, in its place; false: the connection is gone */
 
 #endif

@@ -31,6 +31,7 @@ typedef struct control_client {
     size_t input_bytes, input_cap;
     size_t line_bytes; /* of the line that is being answered, with its end */
     char *answer;
+    unsigned rights;
     bool refused; /* to be closed after the answer */
     bool closing;
     unsigned n_handles; /* not yet closed */
@@ -75,13 +76,16 @@ static json_t *control_refuse_unknown(const pd_control_command *commands, size_t
     return reply;
 }
 
-static json_t *control_run(const pd_control_command *commands, size_t n, void *user, const json_t *request) {
+static json_t *control_run(const pd_control_command *commands, size_t n, void *user, unsigned rights,
+                           const json_t *request) {
     const char *name = json_string_value(json_object_get(request, "command"));
     if (!name)
         return control_refuse("bad_request", "a request is an object with the member \"command\", a string");
     const pd_control_command *command = control_find(commands, n, name);
     if (!command)
         return control_refuse_unknown(commands, n, name);
+    if (command->needs & ~rights)
+        return control_refuse("not_authorized", "this user may not do that (control_users, view_users)");
     pd_error err = {.text = ""};
     json_t *reply = command->run(user, request, &err);
     if (!reply)
@@ -90,12 +94,12 @@ static json_t *control_run(const pd_control_command *commands, size_t n, void *u
     return reply;
 }
 
-char *pd_control_answer(const pd_control_command *commands, size_t n_commands, void *user, const char *line,
-                        size_t line_bytes, size_t *bytes) {
+char *pd_control_answer(const pd_control_command *commands, size_t n_commands, void *user, unsigned rights,
+                        const char *line, size_t line_bytes, size_t *bytes) {
     json_error_t why;
     json_t *request = json_loadb(line, line_bytes, JSON_REJECT_DUPLICATES, &why);
     json_t *reply =
-        request ? control_run(commands, n_commands, user, request) : control_refuse("bad_request", why.text);
+        request ? control_run(commands, n_commands, user, rights, request) : control_refuse("bad_request", why.text);
     json_t *id = json_object_get(request, "id");
     if (reply && id)
         json_object_set(reply, "id", id);
@@ -232,7 +236,7 @@ static void control_serve(control_client *k) {
         size_t bytes = 0;
         const pd_control_options *o = &k->control->options;
         char *answer =
-            pd_control_answer(o->commands, o->n_commands, o->user, k->input, k->line_bytes - 1, &bytes);
+            pd_control_answer(o->commands, o->n_commands, o->user, k->rights, k->input, k->line_bytes - 1, &bytes);
         control_send(k, answer, bytes);
         return;
     }
@@ -247,6 +251,13 @@ static void control_serve(control_client *k) {
 }
 
 /* ---- listening ---- */
+
+static unsigned control_rights(const pd_control *c, const control_client *k) {
+    uv_os_fd_t fd;
+    if (!c->options.rights)
+        return PD_CONTROL_ALL_RIGHTS;
+    return uv_fileno((const uv_handle_t *)&k->pipe, &fd) == 0 ? c->options.rights(c->options.user, fd) : 0;
+}
 
 /* A client whose handles are initialised, or NULL. */
 static control_client *control_new_client(pd_control *c) {
@@ -283,8 +294,10 @@ static void control_connection(uv_stream_t *listener, int status) {
         control_client_close(k);
     else if (c->n_clients > PD_CONTROL_CLIENTS_MAX)
         control_refuse_line(k, "busy", "too many control connections");
-    else
+    else {
+        k->rights = control_rights(c, k);
         control_next(k);
+    }
 }
 
 int pd_control_start(pd_control **ret, uv_loop_t *loop, const pd_control_options *options, pd_error *err) {

@@ -12,6 +12,7 @@
 #define PD_CONTROL_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -34,6 +35,7 @@ PD_MUST_USE int pd_control_path(const char *address, char *path, size_t cap, pd_
 typedef struct pd_control_command {
     const char *name;
     json_t *(*run)(void *user, const json_t *request, pd_error *err);
+    unsigned needs; /* PD_RIGHT_... */
 } pd_control_command;
 
 typedef struct pd_control_options {
@@ -44,6 +46,8 @@ typedef struct pd_control_options {
     const pd_control_command *commands; /* [n_commands]; must outlive the control */
     size_t n_commands;
     void *user; /* for the commands */
+    /* What the process at the other end of a client's socket may do; NULL: everything. */
+    unsigned (*rights)(void *user, int fd);
 } pd_control_options;
 
 typedef struct pd_control pd_control;
@@ -56,9 +60,12 @@ PD_MUST_USE int pd_control_start(pd_control **ret, uv_loop_t *loop, const pd_con
  * handles are closed and the memory is freed. NULL is fine (closed is called at once). */
 void pd_control_close(pd_control *control, void (*closed)(void *user), void *user);
 
+/* For pd_control_answer(): a client that may do everything. */
+#define PD_CONTROL_ALL_RIGHTS UINT_MAX
+
 /* The answer to one line (without its end), as a line with its end; *bytes its length. NULL when out of
  * memory. What the socket does, without one: for tests. */
-char *pd_control_answer(const pd_control_command *commands, size_t n_commands, void *user, const char *line,
-                        size_t line_bytes, size_t *bytes);
+char *pd_control_answer(const pd_control_command *commands, size_t n_commands, void *user, unsigned rights,
+                        const char *line, size_t line_bytes, size_t *bytes);
 
 #endif

@@ -11,6 +11,7 @@
     X(connections, "connections accepted")                                                                   \
     X(connections_refused, "connections refused for want of room")                                           \
     X(connection_errors, "connections ended by an error of the client's")                                    \
+    X(not_authorized, "connections ended, and commands refused, for want of a right")                        \
     X(timeouts, "connections ended because the client said nothing")                                         \
     X(cut_off, "connections ended because the client did not read its answers")                              \
     X(bytes_received, "bytes read from sockets")                                                             \

@@ -81,9 +81,18 @@ static json_t *daemon_reload(void *user, pd_error *err) {
     json_t *changed = NULL, *restart = NULL;
     pd_service_reloading();
     int failed = pd_reload(d->config, d->argc, d->argv, &changed, &restart, err);
+    if (!failed && pd_access_reload(&d->server.access, err) != 0) {
+        pd_log(PD_LOG_ERROR, "tokens and certificates stay as they are: %s", err->text);
+        json_decref(changed);
+        json_decref(restart);
+        pd_service_ready();
+        return NULL;
+    }
     pd_service_ready();
-    if (!failed)
+    if (!failed) {
+        pd_server_access_changed(&d->server);
         return json_pack("{s:o, s:o}", "changed", changed, "restart", restart);
+    }
     pd_log(PD_LOG_ERROR, "the configuration stays as it is: %s", err->text);
     return NULL;
 }
@@ -135,6 +144,11 @@ static int daemon_listen(pd_daemon *d, pd_error *err) {
     return 0;
 }
 
+static unsigned daemon_control_rights(void *user, int fd) {
+    const pd_commands *commands = user;
+    return pd_access_controller(&commands->server->access, fd);
+}
+
 /* The control socket is configured, or passed, or both. */
 static int daemon_control(pd_daemon *d, char *path, size_t cap, pd_error *err) {
     bool none = strcmp(d->config->control, "none") == 0;
@@ -152,7 +166,8 @@ static int daemon_control(pd_daemon *d, char *path, size_t cap, pd_error *err) {
                                                   .gid = d->engine.gid,
                                                   .commands = pd_command_list,
                                                   .n_commands = pd_n_commands,
-                                                  .user = &d->commands},
+                                                  .user = &d->commands,
+                                                  .rights = daemon_control_rights},
                             err);
 }
 

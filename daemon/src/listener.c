@@ -17,7 +17,7 @@ static void listener_rejected(uv_handle_t *handle);
 static void listener_reject(pd_listener *l) {
     if (l->rejecting || uv_is_closing(&l->uv.handle))
         return;
-    if (l->address.kind == WIRE_ADDRESS_TCP)
+    if (l->address.kind != WIRE_ADDRESS_UNIX)
         uv_tcp_init(l->uv.handle.loop, &l->reject.tcp);
     else
         uv_pipe_init(l->uv.handle.loop, &l->reject.pipe, 0);
@@ -36,7 +36,8 @@ static void listener_rejected(uv_handle_t *handle) {
 
 static void listener_knock(uv_stream_t *stream, int status) {
     pd_listener *l = stream->data;
-    int failed = status < 0 ? status : pd_connection_accept(l->server, stream);
+    bool secure = l->address.kind == WIRE_ADDRESS_TLS;
+    int failed = status < 0 ? status : pd_connection_accept(l->server, stream, secure);
     if (!failed)
         return;
     pd_log(PD_LOG_ERROR, "a connection could not be accepted: %s", uv_strerror(failed));
@@ -53,8 +54,8 @@ static bool address_is_loopback(const struct sockaddr *address) {
 
 static int listener_refuse_remote(const pd_listener *l, pd_error *err) {
     return pd_error_set(err,
-                        "%s is not an address of this machine alone; who may send is not checked yet, so "
-                        "this needs \"allow_remote\": true",
+                        "%s is not an address of this machine alone: without TLS anyone on the network may "
+                        "read, forge and send; use tls://, or \"allow_insecure_remote\": true",
                         l->address.host);
 }
 
@@ -83,7 +84,8 @@ static int listener_bind_tcp(pd_listener *l, pd_error *err) {
     if (address_resolve(&l->address, &found, err) != 0)
         return -1;
     int failed = 0;
-    if (!l->server->engine->config->allow_remote && !address_is_loopback(found->ai_addr)) {
+    if (l->address.kind == WIRE_ADDRESS_TCP && !l->server->engine->config->allow_insecure_remote &&
+        !address_is_loopback(found->ai_addr)) {
         failed = listener_refuse_remote(l, err);
     } else {
         int code = uv_tcp_bind(&l->uv.tcp, found->ai_addr, 0);
@@ -115,12 +117,12 @@ int pd_listener_start(pd_listener *l, pd_server *server, const char *address, pd
     l->unix_fd = -1;
     if (wire_address_parse(address, &l->address, why, sizeof why) != 0)
         return pd_error_set(err, "listen address %s: %s", address, why);
-    if (l->address.kind == WIRE_ADDRESS_TCP)
+    if (l->address.kind != WIRE_ADDRESS_UNIX)
         uv_tcp_init(server->engine->loop, &l->uv.tcp);
     else
         uv_pipe_init(server->engine->loop, &l->uv.pipe, 0);
     l->uv.handle.data = l;
-    failed = l->address.kind == WIRE_ADDRESS_TCP ? listener_bind_tcp(l, err) : listener_bind_unix(l, err);
+    failed = l->address.kind == WIRE_ADDRESS_UNIX ? listener_bind_unix(l, err) : listener_bind_tcp(l, err);
     if (!failed)
         return 0;
     pd_error_prefix(err, "listen address %s", address);
@@ -148,21 +150,26 @@ static int listener_address_of(int fd, struct sockaddr_storage *bound, wire_addr
     return getnameinfo((struct sockaddr *)bound, bytes, ret->host, sizeof ret->host, NULL, 0, NI_NUMERICHOST);
 }
 
-static int listener_check_passed(pd_listener *l, int fd, pd_error *err) {
+/* A TCP socket of the name "tls" is one for TLS. */
+static int listener_check_passed(pd_listener *l, int fd, const char *name, pd_error *err) {
     struct sockaddr_storage bound;
     if (listener_address_of(fd, &bound, &l->address) != 0)
         return pd_error_set(err, "it is neither a TCP nor a Unix socket");
-    if (l->address.kind == WIRE_ADDRESS_TCP && !l->server->engine->config->allow_remote &&
+    if (strcmp(name, "tls") == 0 && l->address.kind == WIRE_ADDRESS_TCP)
+        l->address.kind = WIRE_ADDRESS_TLS;
+    if (l->address.kind == WIRE_ADDRESS_TCP && !l->server->engine->config->allow_insecure_remote &&
         !address_is_loopback((struct sockaddr *)&bound))
         return listener_refuse_remote(l, err);
+    if (l->address.kind == WIRE_ADDRESS_TLS && !l->server->access.tls)
+        return pd_error_set(err, "tls_certificate and tls_key are needed for it");
     return 0;
 }
 
 int pd_listener_adopt(pd_listener *l, pd_server *server, int fd, const char *name, pd_error *err) {
     *l = (pd_listener){.server = server, .unix_fd = -1};
-    if (listener_check_passed(l, fd, err) != 0)
+    if (listener_check_passed(l, fd, name, err) != 0)
         return pd_error_prefix(err, "passed socket \"%s\"", name);
-    bool tcp = l->address.kind == WIRE_ADDRESS_TCP;
+    bool tcp = l->address.kind != WIRE_ADDRESS_UNIX;
     if (tcp)
         uv_tcp_init(server->engine->loop, &l->uv.tcp);
     else

@@ -27,7 +27,8 @@ typedef struct pd_listener {
     bool rejecting, reject_more;
 } pd_listener;
 
-/* Listens at an address of the configuration. TCP on other than loopback addresses needs allow_remote. The listener
+/* Listens at an address of the configuration. TCP without TLS on other than loopback addresses needs
+ * allow_insecure_remote. The listener
  * must stay where it is until the loop has run dry. Returns 0, or -1 with err. */
 PD_MUST_USE int pd_listener_start(pd_listener *listener, pd_server *server, const char *address,
                                   pd_error *err);

@@ -14,6 +14,7 @@ static const char *const reload_live[] = {
     "sync_interval_ms",
     "resume_timeout_s",
     "hello_timeout_s",
+    "connects_per_s",
     "export_interval_s",
     "summaries.enabled",
     "summaries.image.enabled",

@@ -225,6 +225,8 @@ static void server_settle(uv_prepare_t *prepare) {
 int pd_server_init(pd_server *server, pd_engine *engine, pd_error *err) {
     memset(server, 0, sizeof *server);
     server->engine = engine;
+    if (pd_access_init(&server->access, engine->config, err) != 0)
+        return -1;
     if (pd_runs_init(&server->runs, engine) != 0 ||
         pd_producers_init(&server->producers, 4 * (size_t)engine->config->max_connections) != 0) {
         pd_server_free(server);
@@ -249,6 +251,18 @@ void pd_server_stop_reading(pd_server *server) {
             uv_read_stop(&c->uv.stream);
 }
 
+void pd_server_access_changed(pd_server *server) {
+    for (pd_connection *c = server->connections, *next; c; c = next) {
+        next = c->next;
+        if (c->state == PD_CONNECTION_TALKING && c->session.by_token &&
+            !pd_tokens_still_has(server->access.tokens, &c->session.token))
+            pd_session_complain(&c->session, &(pd_complaint){.code = PHOTON__ERROR_CODE__ERROR_NOT_AUTHORIZED,
+                                                             .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
+                                                             .field = "hello.token",
+                                                             .text = "this token is no longer good"});
+    }
+}
+
 void pd_server_end(pd_server *server) {
     for (pd_connection *c = server->connections, *next; c; c = next) {
         next = c->next;
@@ -271,4 +285,5 @@ void pd_server_close(pd_server *server) {
 void pd_server_free(pd_server *server) {
     pd_runs_free(&server->runs);
     pd_producers_free(&server->producers);
+    pd_access_free(&server->access);
 }

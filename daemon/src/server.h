@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "access.h"
 #include "armed.h"
 #include "connection.h"
+#include "connects.h"
 #include "engine.h"
 #include "producers.h"
 #include "runs.h"
@@ -24,6 +26,9 @@ typedef struct pd_server {
     pd_runs runs;
     pd_armed armed; /* runs that wait for their producers */
     pd_producers producers;
+    pd_access access;
+    pd_connects connects;
+    uint64_t told_too_often_ns; /* when an address that connects too often was told in the log last */
     pd_connection *connections; /* all of them */
     size_t n_connections;
     uint32_t max_connections;              /* as configured, or as the descriptors allow */
@@ -36,7 +41,8 @@ typedef struct pd_server {
     uv_timer_t pause_timer; /* for waits that are not told yet */
     uv_timer_t hold_timer;  /* looks at who holds memory while others wait for it */
     wire_batch batch;       /* being parsed */
-    char discard[65536];    /* what ending connections still send */
+    char discard[65536];    /* what ending connections still send, and what is on its way to TLS */
+    char plain[16384];      /* what ending connections still send, out of TLS */
 } pd_server;
 
 /* Returns 0, or -1 with err. */
@@ -45,6 +51,10 @@ PD_MUST_USE int pd_server_init(pd_server *server, pd_engine *engine, pd_error *e
 /* The end, in this order. Nothing more is taken: what was received whole has been handled, or waited for room and was
  * not acknowledged. */
 void pd_server_stop_reading(pd_server *server);
+
+/* Files of tokens and certificates have been read again (pd_access_reload()): connections whose token is gone, or has other
+ * rights, end. */
+void pd_server_access_changed(pd_server *server);
 
 /* All runs have ended: the clients are told that the daemon stops, and the connections end. */
 void pd_server_end(pd_server *server);

@@ -132,12 +132,23 @@ void pd_session_leave(pd_session *s) {
 
 /* ---- Hello ---- */
 
+static size_t session_rights(const pd_session *s, Photon__Right rights[3]) {
+    size_t n = 0;
+    if (s->rights & PD_RIGHT_SEND)
+        rights[n++] = PHOTON__RIGHT__RIGHT_SEND;
+    if (s->rights & PD_RIGHT_CONTROL)
+        rights[n++] = PHOTON__RIGHT__RIGHT_CONTROL;
+    if (s->rights & PD_RIGHT_VIEW)
+        rights[n++] = PHOTON__RIGHT__RIGHT_VIEW;
+    return n;
+}
+
 static void session_welcome(pd_session *s) {
     const pd_config *config = s->runs->engine->config;
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
     Photon__Welcome welcome = PHOTON__WELCOME__INIT;
     Photon__Limits limits = PHOTON__LIMITS__INIT;
-    Photon__Right rights[] = {PHOTON__RIGHT__RIGHT_SEND};
+    Photon__Right rights[3];
     limits.message_bytes = config->message_bytes;
     limits.batch_items = config->batch_bytes;
     limits.datasets = config->max_datasets;
@@ -149,7 +160,7 @@ static void session_welcome(pd_session *s) {
     welcome.software = (char *)(uintptr_t) "photond " PHOTOND_VERSION;
     welcome.limits = &limits;
     welcome.heartbeat_ms = (uint32_t)config->heartbeat_ms;
-    welcome.n_rights = 1;
+    welcome.n_rights = session_rights(s, rights);
     welcome.rights = rights;
     welcome.monotonic_ns = uv_hrtime();
     welcome.utc_ns = pd_utc_ns();
@@ -159,9 +170,8 @@ static void session_welcome(pd_session *s) {
 }
 
 /* Why a Hello is refused; NULL: it is not. */
-static const char *hello_fault(const Photon__Hello *hello, const char **field, int *code) {
+static const char *hello_fault(const Photon__Hello *hello, const char **field) {
     size_t name = strlen(hello->client_name), instance = strlen(hello->instance);
-    *code = CODE(MALFORMED);
     *field = "hello.client_name";
     if (name < 1 || name > PD_CLIENT_NAME_BYTES)
         return "1 to 128 bytes are needed";
@@ -171,15 +181,38 @@ static const char *hello_fault(const Photon__Hello *hello, const char **field, i
     *field = "hello.software";
     if (strlen(hello->software) > PD_SOFTWARE_BYTES)
         return "128 bytes are the most";
-    *field = "hello.token";
-    *code = CODE(NOT_SUPPORTED);
-    return hello->token.len ? "tokens are not supported yet" : NULL;
+    return NULL;
+}
+
+/* Adds the rights of a token that is shown. Returns why the client may not come in; NULL: it may. */
+static const char *hello_authorize(pd_session *s, const Photon__Hello *hello) {
+    if (hello->token.len) {
+        const pd_token *token =
+            pd_tokens_find(s->connection->server->access.tokens, hello->token.data, hello->token.len);
+        if (!token)
+            return "this token is not known here";
+        s->rights |= token->rights;
+        s->token = *token;
+        s->by_token = true;
+        pd_connection_add_name(s->connection, "token", token->name);
+    }
+    if (s->rights)
+        return NULL;
+    return hello->token.len ? "this token gives no rights" : "a token or a certificate is needed here";
 }
 
 static void session_superseded(pd_session *before) {
     pd_session_complain(before, &(pd_complaint){.code = CODE(SUPERSEDED),
                                                 .scope = PHOTON__ERROR_SCOPE__SCOPE_CONNECTION,
                                                 .text = "a newer connection of this producer took over"});
+}
+
+static pd_heard session_come_in(pd_session *s) {
+    s->welcomed = true;
+    pd_log(PD_LOG_INFO, "%s: %s, instance %s, epoch %llu, %s", s->connection->peer, s->client_name,
+           s->instance, (unsigned long long)s->epoch, *s->software ? s->software : "software not told");
+    session_welcome(s);
+    return PD_HEARD;
 }
 
 static pd_heard session_arrive(pd_session *s, uint64_t offset) {
@@ -204,28 +237,28 @@ static pd_heard session_arrive(pd_session *s, uint64_t offset) {
     case PD_ARRIVAL_NO_ROOM:
         return session_refuse(s, CODE(NO_ROOM), "hello.instance", offset, "no room for another producer");
     }
-    s->welcomed = true;
     if (before)
         session_superseded(before);
-    pd_log(PD_LOG_INFO, "%s: %s, instance %s, epoch %llu, %s", s->connection->peer, s->client_name,
-           s->instance, (unsigned long long)s->epoch, *s->software ? s->software : "software not told");
-    session_welcome(s);
-    return PD_HEARD;
+    return session_come_in(s);
 }
 
 static pd_heard session_hello(pd_session *s, const Photon__Hello *hello, uint64_t offset) {
     const char *field = NULL;
-    int code = 0;
     if (s->welcomed)
         return session_refuse(s, CODE(PROTOCOL), "hello", offset, "Hello was said before");
-    const char *fault = hello_fault(hello, &field, &code);
+    const char *fault = hello_fault(hello, &field);
     if (fault)
-        return session_refuse(s, code, field, offset, fault);
+        return session_refuse(s, CODE(MALFORMED), field, offset, fault);
     snprintf(s->client_name, sizeof s->client_name, "%s", hello->client_name);
     snprintf(s->instance, sizeof s->instance, "%s", hello->instance);
     snprintf(s->software, sizeof s->software, "%s", hello->software);
     s->epoch = hello->epoch;
-    return session_arrive(s, offset);
+    fault = hello_authorize(s, hello);
+    if (fault) {
+        pd_count(&s->runs->engine->counters.not_authorized, 1);
+        return session_refuse(s, CODE(NOT_AUTHORIZED), "hello.token", offset, fault);
+    }
+    return s->rights & PD_RIGHT_SEND ? session_arrive(s, offset) : session_come_in(s);
 }
 
 /* ---- Ping, Close, and what is not supported yet ---- */

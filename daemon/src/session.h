@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "ingest.pb-c.h"
+#include "rights.h"
 #include "runs.h"
+#include "tokens.h"
 
 enum { PD_SOFTWARE_BYTES = 128, PD_ACK_INTERVAL_NS = 1000000 };
 
@@ -42,6 +44,9 @@ typedef struct pd_session {
     char software[PD_SOFTWARE_BYTES + 1];
     char instance[PD_INSTANCE_BYTES + 1];
     uint64_t epoch;
+    unsigned rights; /* PD_RIGHT_... */
+    bool by_token;   /* has shown `token` */
+    pd_token token;
     pd_attachment *attached; /* [n_attached] */
     size_t n_attached, cap_attached;
     uint32_t last_handle;

@@ -108,6 +108,10 @@ pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offs
         pd_refuse(&why, CODE(MALFORMED), "open.run_id", "16 bytes are needed");
         return open_refuse(s, open, &why, offset);
     }
+    if (!(s->rights & PD_RIGHT_SEND)) {
+        pd_refuse(&why, CODE(NOT_AUTHORIZED), "", "this client may look, but not send");
+        return open_refuse(s, open, &why, offset);
+    }
     pd_run *run = pd_runs_find(s->runs, open->run_id.data);
     if (run)
         return open_again(s, open, run, offset);

@@ -69,9 +69,9 @@ def a_taken_port_is_named():
 
 
 def other_machines_need_permission():
-    start_fails(photond.Daemon(arguments=["--listen", "tcp://0.0.0.0:0"]), "tcp://0.0.0.0:0", "allow_remote")
-    start_fails(photond.Daemon(arguments=["--listen", "tcp://[::]:0"]), "allow_remote")
-    with photond.Daemon(config={"allow_remote": True}, arguments=["--listen", "tcp://0.0.0.0:0"]) as daemon:
+    start_fails(photond.Daemon(arguments=["--listen", "tcp://0.0.0.0:0"]), "tcp://0.0.0.0:0", "allow_insecure_remote")
+    start_fails(photond.Daemon(arguments=["--listen", "tcp://[::]:0"]), "allow_insecure_remote")
+    with photond.Daemon(config={"allow_insecure_remote": True}, arguments=["--listen", "tcp://0.0.0.0:0"]) as daemon:
         with open(daemon.ready_path()) as f:
             port = json.load(f)["listen"][-1].rsplit(":", 1)[1]
         with ingest.Connection("tcp://127.0.0.1:" + port) as c:

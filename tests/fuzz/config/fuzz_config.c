@@ -52,9 +52,9 @@ static json_t *run_echo(void *user, const json_t *request, pd_error *err) {
 }
 
 static void answer_request(const char *text, size_t bytes) {
-    static const pd_control_command commands[] = {{"echo", run_echo}};
+    static const pd_control_command commands[] = {{"echo", run_echo, 1}};
     size_t n = 0;
-    char *answer = pd_control_answer(commands, 1, NULL, text, bytes, &n);
+    char *answer = pd_control_answer(commands, 1, NULL, PD_CONTROL_ALL_RIGHTS, text, bytes, &n);
     require(answer && n > 2 && memchr(answer, '\n', n) == answer + n - 1, "an answer that is no line");
     json_t *json = json_loadb(answer, n, 0, NULL);
     require(json_is_boolean(json_object_get(json, "ok")), "an answer without ok");

@@ -50,7 +50,7 @@ static void values_in_units(void **state) {
             "1.5,\n"
             " \"file_mode\": \"0640\", \"listen\": [\"tcp://[::1]:7\", \"unix:/a b\"], \"export_codec\": "
             "\"gzip\",\n"
-            " \"log_level\": \"debug\", \"allow_remote\": true, \"summaries\": {\"image\": {\"pixels\": "
+            " \"log_level\": \"debug\", \"allow_insecure_remote\": true, \"summaries\": {\"image\": {\"pixels\": "
             "1024}}}",
             &err) != 0)
         fail_msg("%s", err.text);
@@ -66,7 +66,7 @@ static void values_in_units(void **state) {
     assert_string_equal(config.listen.items[1], "unix:/a b");
     assert_int_equal(config.export_codec, PD_CODEC_GZIP);
     assert_int_equal(config.log_level, PD_LOG_DEBUG);
-    assert_true(config.allow_remote);
+    assert_true(config.allow_insecure_remote);
     assert_int_equal(config.summaries.pixels, 1024);
     pd_config_free(&config);
 }
@@ -89,8 +89,8 @@ static void wrong_types_say_what_is_there_and_what_must_be(void **state) {
     refused("{\"file_mode\": 420}",
             "photond.json:1: file_mode: is a number, must be a string of octal digits such as \"0644\"");
     refused("{\"summaries\": true}", "photond.json:1: summaries: is true or false, must be an object");
-    refused("{\"allow_remote\": \"yes\"}",
-            "photond.json:1: allow_remote: is a string, must be true or false");
+    refused("{\"allow_insecure_remote\": \"yes\"}",
+            "photond.json:1: allow_insecure_remote: is a string, must be true or false");
     refused("{\"listen\": \"tcp://h:1\"}", "photond.json:1: listen: is a string, must be a list of strings");
     refused("{\"listen\": [\"tcp://h:1\",\n 7]}", "photond.json:2: listen[1]: is a number, must be a string");
     refused("{\"ring_mb\": null}",
@@ -391,7 +391,7 @@ static void options_override_the_file(void **state) {
     assert_int_equal(config.listen.n, 2);
     assert_string_equal(config.listen.items[0], "tcp://h:3");
     assert_string_equal(config.listen.items[1], "unix:/s");
-    assert_true(config.allow_remote);
+    assert_true(config.allow_insecure_remote);
     assert_int_equal(config.summaries.pixels, 256);
     assert_true(config.encoder_threads > 0);
     pd_config_free(&config);

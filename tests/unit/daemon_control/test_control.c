@@ -42,11 +42,11 @@ static json_t *run_large(void *user, const json_t *request, pd_error *err) {
     return reply;
 }
 
-static const pd_control_command commands[] = {{"echo", run_echo}, {"fail", run_fail}, {"large", run_large}};
+static const pd_control_command commands[] = {{"echo", run_echo, 1}, {"fail", run_fail, 1}, {"large", run_large, 1}};
 
 static void answers(const char *line, const char *expected) {
     size_t bytes = 0;
-    char *answer = pd_control_answer(commands, 3, NULL, line, strlen(line), &bytes);
+    char *answer = pd_control_answer(commands, 3, NULL, PD_CONTROL_ALL_RIGHTS, line, strlen(line), &bytes);
     assert_non_null(answer);
     assert_int_equal(bytes, strlen(answer));
     assert_int_equal(answer[bytes - 1], '\n');

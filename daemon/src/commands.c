@@ -151,12 +151,9 @@ static json_t *command_reload(void *user, const json_t *request, pd_error *err) 
 }
 
 const pd_control_command pd_command_list[] = {
-    {"status", command_status, PD_RIGHT_VIEW},
-    {"run", command_run, PD_RIGHT_VIEW},
-    {"start", command_start, PD_RIGHT_CONTROL},
-    {"stop", command_stop, PD_RIGHT_CONTROL},
-    {"export", command_export, PD_RIGHT_CONTROL},
-    {"drain", command_drain, PD_RIGHT_CONTROL},
+    {"status", command_status, PD_RIGHT_VIEW},    {"run", command_run, PD_RIGHT_VIEW},
+    {"start", command_start, PD_RIGHT_CONTROL},   {"stop", command_stop, PD_RIGHT_CONTROL},
+    {"export", command_export, PD_RIGHT_CONTROL}, {"drain", command_drain, PD_RIGHT_CONTROL},
     {"reload", command_reload, PD_RIGHT_CONTROL},
 };
 const size_t pd_n_commands = sizeof pd_command_list / sizeof *pd_command_list;

@@ -98,8 +98,8 @@ char *pd_control_answer(const pd_control_command *commands, size_t n_commands, v
                         const char *line, size_t line_bytes, size_t *bytes) {
     json_error_t why;
     json_t *request = json_loadb(line, line_bytes, JSON_REJECT_DUPLICATES, &why);
-    json_t *reply =
-        request ? control_run(commands, n_commands, user, rights, request) : control_refuse("bad_request", why.text);
+    json_t *reply = request ? control_run(commands, n_commands, user, rights, request)
+                            : control_refuse("bad_request", why.text);
     json_t *id = json_object_get(request, "id");
     if (reply && id)
         json_object_set(reply, "id", id);
@@ -235,8 +235,8 @@ static void control_serve(control_client *k) {
         k->line_bytes = (size_t)(end - k->input) + 1;
         size_t bytes = 0;
         const pd_control_options *o = &k->control->options;
-        char *answer =
-            pd_control_answer(o->commands, o->n_commands, o->user, k->rights, k->input, k->line_bytes - 1, &bytes);
+        char *answer = pd_control_answer(o->commands, o->n_commands, o->user, k->rights, k->input,
+                                         k->line_bytes - 1, &bytes);
         control_send(k, answer, bytes);
         return;
     }

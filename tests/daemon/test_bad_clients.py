@@ -130,7 +130,7 @@ def a_bad_hello(d):
         ended_with(c, pb.ERROR_MALFORMED, "hello." + field)
     c = ingest.Connection(d.tcp)
     c.send(pb.Hello(client_name="c", instance="i", token=b"secret"))
-    ended_with(c, pb.ERROR_NOT_SUPPORTED, "hello.token")
+    ended_with(c, pb.ERROR_NOT_AUTHORIZED, "hello.token")
 
 
 def text_that_is_no_utf8(d):

@@ -12,6 +12,7 @@ time from proto/ingest.proto, so that protoc and the protobuf package may be of 
 import os
 import re
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -165,11 +166,25 @@ def refused(action, code):
     raise AssertionError("not refused")
 
 
-class Connection:
-    """A connection to the ingest port. `timeout` is how long to wait for any one thing, in seconds."""
+tls_default = None  # a tls_context() for tls:// addresses
 
-    def __init__(self, address, preamble=True, timeout=120):
+
+def tls_context(ca, certificate=None):
+    """How to speak TLS: whom to trust, and what to show, as (certificate, key)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(ca)
+    if certificate:
+        context.load_cert_chain(*certificate)
+    return context
+
+
+class Connection:
+    """A connection to the ingest port. `timeout` is how long to wait for any one thing, in seconds; `tls` is a tls_context()
+    for tls:// addresses."""
+
+    def __init__(self, address, preamble=True, timeout=120, tls=None):
         self.timeout = timeout
+        self.tls = tls or tls_default
         self.acks = {}      # the last Ack of each run
         self.sequence = {}  # the number of the last message sent to each run
         self.received = bytearray()
@@ -186,9 +201,15 @@ class Connection:
             s.settimeout(self.timeout)
             s.connect(unix[1])
             return s
-        host, port = re.fullmatch(r"tcp://\[?([^\]]+?)\]?:(\d+)", address).groups()
+        kind, host, port = re.fullmatch(r"(tcp|tls)://\[?([^\]]+?)\]?:(\d+)", address).groups()
         s = socket.create_connection((host, int(port)), self.timeout)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if kind == "tls":
+            try:
+                return self.tls.wrap_socket(s, server_hostname=host)
+            except OSError:
+                s.close()
+                raise
         return s
 
     def __enter__(self):
@@ -218,7 +239,7 @@ class Connection:
             data = self.socket.recv(1 << 16)
         except socket.timeout:
             raise TimeoutError("no answer within the time; %d bytes of one so far" % len(self.received)) from None
-        except ConnectionResetError:
+        except (ConnectionResetError, ssl.SSLEOFError):
             data = b""
         self.received += data
         self.received_bytes += len(data)

@@ -22,6 +22,19 @@ class Daemon:
         self.config = config or {}
         self.arguments = list(arguments)
         self.process = None
+        self.over_tls = os.environ.get("PHOTOND_TEST_OVER_TLS") == "1"
+        if self.over_tls:
+            self._set_up_tls()
+
+    def _set_up_tls(self):
+        """Certificates of a CA of ours for both sides; ingest.Connection uses its one by itself."""
+        certificates = __import__("certificates")
+        ingest = __import__("ingest")
+        ca = certificates.Authority(os.path.join(self.folder, "pki"))
+        certificate, key = ca.server()
+        ingest.tls_default = ingest.tls_context(ca.ca, ca.client())
+        self.config = {"tls_certificate": certificate, "tls_key": key, "tls_client_ca": ca.ca, **self.config}
+        self.arguments += ["--listen", "tls://127.0.0.1:0"]
 
     def command(self):
         path = os.path.join(self.folder, "photond.json")
@@ -52,6 +65,9 @@ class Daemon:
         with open(self.ready_path()) as f:
             addresses = json.load(f)["listen"]
         self.tcp = next(a for a in addresses if a.startswith("tcp://"))
+        self.tls = next((a for a in addresses if a.startswith("tls://")), None)
+        if self.over_tls:
+            self.tcp = self.tls
         self.unix = next(a for a in addresses if a.startswith("unix:"))
         return self
 

@@ -383,7 +383,7 @@ static void options_override_the_file(void **state) {
     pd_config config;
     capture out, errors;
     assert_int_equal(RUN(&config, "--listen", "tcp://h:3", "--ring-mb=128MiB", "--config", path,
-                         "--listen=unix:/s", "--allow-remote", "--summaries-image-pixels", "256"),
+                         "--listen=unix:/s", "--allow-insecure-remote", "--summaries-image-pixels", "256"),
                      PD_CONFIG_RUN);
     assert_string_equal(errors.text, "");
     assert_int_equal(config.ring_bytes, 128 << 20);

@@ -34,8 +34,7 @@ static void append_and_read_back(daf__store *store, daf__metadata *m) {
     daf__buf text = {0};
     json_t *index;
     need(daf__metadata_note_set(m, "scalars/\"x\"", "{}\n", 3, NULL) == 0);
-    need(store->ops->create(store, &out, NULL) == 0);
-    need(daf__metadata_render(m, store, NULL, out, NULL) == 0);
+    need(daf__metadata_render(m, store, NULL, &out, NULL) == 0);
     put_out(store, out);
     daf__metadata_taken(m);
     need(daf__store_read(store, &text, NULL, DAF__METADATA_KEY, UINT64_MAX, NULL) == 0);

@@ -42,7 +42,7 @@ static uint64_t count_bytes(daf *d) {
     return bytes;
 }
 
-static int copy(job *j, daf *to, daf *from) {
+static int copy(job *j, const result *r, daf *from) {
     daf_copy_options options;
     daf_error err;
     daf_copy_options_init(&options);
@@ -51,11 +51,14 @@ static int copy(job *j, daf *to, daf *from) {
     cli_progress_start(&j->bar, j->self->name, "B", 0);
     if (j->bar.terminal)
         j->bar.total = count_bytes(from);
-    int rc = daf_copy(to, from, &options, &err);
+    int rc = daf_copy(r->d, from, &options, &err);
     cli_progress_end(&j->bar, j->done_bytes);
     if (rc == DAF_ERR_CANCELLED)
         return cli_stopped_code(j->self);
-    return rc ? command_fail(j->self, &err) : CLI_OK;
+    if (rc == 0)
+        return CLI_OK;
+    result_show_name(r, &err);
+    return command_fail(j->self, &err);
 }
 
 static int export_zarr(const job *j, const char *to, cli_pool *pool) {
@@ -86,7 +89,7 @@ static int run_job(job *j) {
     if (code == CLI_OK && r.kind == RESULT_ZARR)
         code = result_end(&r, export_zarr(j, r.path, pool));
     else if (code == CLI_OK)
-        code = result_end(&r, copy(j, r.d, from));
+        code = result_end(&r, copy(j, &r, from));
     daf_free(from);
     cli_pool_free(pool);
     return code;

@@ -11,6 +11,7 @@
 enum { OPTION_OVERWRITE = 256, OPTION_JOIN };
 
 typedef struct job {
+    const result *result;
     merging m;
     const char **joins; /* names of axes */
     size_t n_joins;
@@ -57,6 +58,7 @@ static int copy_input(job *j, size_t i) {
         return cli_stopped_code(j->m.self);
     if (rc == 0)
         return CLI_OK;
+    result_show_name(j->result, &err);
     int code = command_fail(j->m.self, &err);
     if (rc == DAF_ERR_EXISTS)
         cli_fail(j->m.self, "%s: has other values than an input before it; --overwrite takes the last ones",
@@ -138,6 +140,7 @@ static int open_inputs(job *j, char **paths, size_t n, cli_pool *pool) {
 
 static int merge_opened(job *j, result *r) {
     j->m.to = r->d;
+    j->result = r;
     cli_progress_start(&j->bar, "merging", "B", 0);
     int code = merge(j);
     cli_progress_end(&j->bar, j->done_bytes);

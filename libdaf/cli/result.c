@@ -222,6 +222,14 @@ static int finish(result *r) {
     return 0;
 }
 
+void result_show_name(const result *r, daf_error *err) {
+    char rest[sizeof err->text], *at = r->temporary ? strstr(err->text, r->temporary) : NULL;
+    if (!at)
+        return;
+    snprintf(rest, sizeof rest, "%s", at + strlen(r->temporary));
+    snprintf(at, sizeof err->text - (size_t)(at - err->text), "%s%s", r->file, rest);
+}
+
 int result_end(result *r, int code) {
     if (code == 0 && cli_stopped)
         code = cli_stopped_code(r->self);

@@ -34,6 +34,9 @@ int result_begin(result *ret, const cli_command *self, const char *path, bool ov
  * command was stopped. Returns `code`, or another exit code after saying why. */
 int result_end(result *r, int code);
 
+/* Puts the result's own name in the place of the hidden one in a message. */
+void result_show_name(const result *r, daf_error *err);
+
 /* ---- hidden names, and what is left of them */
 
 /* "DIR/.NAME.PID.new" with the ending of the kind: hidden, and in the same folder so that it can be renamed. NULL without

@@ -44,6 +44,12 @@ int command_open(const command *self, const char *path, bool unframed, cli_pool 
 /* A d7_progress_fn whose ctx is a cli_progress that was started. */
 int command_progress(void *bar, uint64_t done, uint64_t total);
 
+/* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
+bool problem_hides_pages(const d7_problem *problem);
+
+/* May columns of the file be taken side by side? Returns 0, or an exit code after saying why not. */
+int command_together(const command *self, const char *path, const d7_reader *r);
+
 /* A whole non-negative number. Returns false for anything else. */
 bool parse_count(const char *text, uint64_t *ret);
 

@@ -84,6 +84,27 @@ int command_progress(void *bar, uint64_t done, uint64_t total) {
     return cli_stopped;
 }
 
+bool problem_hides_pages(const d7_problem *p) {
+    return p->severity == D7_DAMAGE &&
+           (p->code == D7_PROBLEM_BAD_FRAME || p->code == D7_PROBLEM_BAD_ENTRY ||
+            p->code == D7_PROBLEM_MISSING_PAGE || p->code == D7_PROBLEM_UNLISTED_PAGE);
+}
+
+int command_together(const command *self, const char *path, const d7_reader *r) {
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(r, i, &p) == 0; i++)
+        if (problem_hides_pages(&p)) {
+            print_problem(stderr, path, &p, r);
+            command_fail(
+                self,
+                "%s: pages may be missing, so that columns would not belong together; d7 repair makes a "
+                "whole file of what is good",
+                path);
+            return CLI_PROBLEMS;
+        }
+    return 0;
+}
+
 bool parse_count(const char *text, uint64_t *ret) {
     if (!isdigit((unsigned char)*text))
         return false;

@@ -163,6 +163,16 @@ static int plan(export_job *job, const export_options *o) {
     return export_plan(job, o->names, o->n_names);
 }
 
+static int check_together(const export_job *job) {
+    bool several = false, ms = false;
+    for (size_t i = 0; i < job->n_sets; i++) {
+        several |= job->sets[i].n > 1;
+        ms |= job->sets[i].columns[0].role == D7_ROLE_MS;
+    }
+    several |= ms && job->n_sets > 1;
+    return several || !job->all_rows ? command_together(job->self, job->path, job->reader) : 0;
+}
+
 /* ---- how it went ---- */
 
 static bool concerns(const export_job *job, uint32_t dataset_id) {
@@ -271,6 +281,8 @@ static int export_run(const command *self, int argc, char **argv) {
             code = add_needed(&o, job.reader);
         if (code == 0)
             code = plan(&job, &o);
+        if (code == 0)
+            code = check_together(&job);
         if (code == 0)
             code = export_to(&job, &o);
         export_release(&job);

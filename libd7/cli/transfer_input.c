@@ -255,12 +255,6 @@ int input_fail(const transfer_input *in, const d7_error *err) {
     return CLI_PROBLEMS;
 }
 
-/* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
-static bool hides_pages(d7_problem_code code) {
-    return code == D7_PROBLEM_BAD_FRAME || code == D7_PROBLEM_BAD_ENTRY || code == D7_PROBLEM_MISSING_PAGE ||
-           code == D7_PROBLEM_UNLISTED_PAGE;
-}
-
 /* Of pages that decode, but not to what was recorded. The millisecond where a range ends counts with it. */
 static bool changed_stops(const transfer_input *in, const d7_problem *p, const bool *wanted,
                           const transfer_cut *cut) {
@@ -284,7 +278,7 @@ static bool stops(const transfer_input *in, const d7_problem *p, const bool *wan
                (!in->skip_damaged || p->dataset_id == in->ms);
     if (p->code == D7_PROBLEM_CHECKSUM)
         return changed_stops(in, p, wanted, cut);
-    return hides_pages(p->code) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
+    return problem_hides_pages(p) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);
 }
 
 int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut) {
@@ -294,7 +288,7 @@ int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut
     for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++) {
         if (p.severity == D7_DAMAGE)
             print_problem(stderr, in->path, &p, in->reader);
-        hidden |= p.severity == D7_DAMAGE && hides_pages(p.code);
+        hidden |= problem_hides_pages(&p);
         if (!stops(in, &p, wanted, cut))
             continue;
         changed |= p.code == D7_PROBLEM_CHECKSUM;

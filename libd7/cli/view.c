@@ -85,6 +85,8 @@ int view_begin(view *v, const char *path) {
     int code = choose_format(v);
     if (code == 0)
         code = open_reader(v);
+    if (code == 0 && (v->from_end.given || v->to_end.given))
+        code = command_together(v->self, path, v->reader);
     if (code == 0)
         code = open_output(v);
     if (code == 0)
@@ -158,7 +160,9 @@ int view_rows(view *v, const uint32_t *dataset_ids, size_t n, uint64_t from, uin
     d7_error err = {0};
     cli_progress bar;
     uint64_t skipped = 0;
-    int rc, tries = 0;
+    int rc, tries = 0, code = n > 1 ? command_together(v->self, v->path, v->reader) : 0;
+    if (code != 0)
+        return code;
     d7_columns_options_init(&job.options);
     job.options.from = from;
     job.options.to = to;

@@ -191,3 +191,28 @@ int d7_reader_find_page(const d7_reader *r, uint32_t dataset_id, uint64_t item, 
     *ret_page = d7__page_of_item(&r->datasets[dataset_id], item);
     return 0;
 }
+
+/* ---- seams ---- */
+
+/* Fields behind a message that no writer appends in such numbers. */
+enum { FIELDS_BEHIND_MAX = 4 };
+
+static bool many_fields(d7__cursor c) {
+    d7__field f;
+    int n = 0;
+    while (c.at < c.end && d7__get_field(&c, &f))
+        n++;
+    return n > FIELDS_BEHIND_MAX;
+}
+
+bool d7__page_is_seam(const d7_reader *r, uint32_t ds, const d7__entry *entry) {
+    d7__head head;
+    uint32_t id;
+    size_t n;
+    if (r->framing.unframed || !d7__head_parse(entry->data, entry->bytes, &head) ||
+        head.head_bytes + head.body_bytes >= entry->bytes)
+        return false;
+    d7__cursor behind = {entry->data + head.head_bytes + head.body_bytes, entry->data + entry->bytes};
+    return many_fields(behind) ||
+           d7_page_count(r->header.datasets[ds].type, entry->data, entry->bytes, &id, &n, NULL) != 0;
+}

@@ -75,4 +75,8 @@ int d7__lanes_decode(d7_reader *r, size_t n, d7_error *err);
 
 void d7__lanes_free(d7_reader *r);
 
+/* Has a page another length than it says, so that it goes on in a block that was written elsewhere? What follows it then is of
+ * another place too. */
+bool d7__page_is_seam(const d7_reader *r, uint32_t ds, const d7__entry *entry);
+
 #endif

@@ -16,7 +16,7 @@
 
 #include "codec.h"
 #include "error.h"
-#include "reader.h"
+#include "reader_pages.h"
 
 enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES };
 
@@ -150,8 +150,12 @@ static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, boo
     return rc;
 }
 
+static const char moved_text[] = "more may be lost here: what follows may have other item numbers";
+
 static int take_page(d7_reader *r, const d7__entry *entry, uint64_t dataset_id) {
     d7__progress *v = &r->progress;
+    if (dataset_id < r->header.n_datasets && d7__page_is_seam(r, (uint32_t)dataset_id, entry))
+        add(r, D7_PROBLEM_BAD_FRAME, entry->offset, moved_text);
     v->first_page = v->first_page ? v->first_page : entry->offset;
     v->last_index = 0;
     if (!d7__reader_page_is_possible(r, dataset_id, entry->offset))
@@ -214,10 +218,26 @@ static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__
     return take_entry(r, entry);
 }
 
+/* Where a page that broke off should have ended; 0: it does not say. */
+static uint64_t end_of_bad(const d7__entry *e) {
+    d7__head head;
+    if (!d7__head_parse(e->head, e->n_head, &head) || head.body_bytes > D7_ENTRY_BYTES_MAX)
+        return 0;
+    return d7__frame_begin(d7__frame_end(e->offset, head.head_bytes + head.body_bytes));
+}
+
+/* What comes next after a page that broke off and does not begin where that should have ended: nobody knows how much was in
+ * between. */
+static void check_after_bad(d7_reader *r, uint64_t bad_end, const d7__entry *e) {
+    if (bad_end && e->offset != bad_end)
+        add(r, D7_PROBLEM_BAD_FRAME, bad_end, moved_text);
+}
+
 /* Takes every entry that begins in [from, to). The next look begins after the last whole entry, or where damage ends
  * within the file. */
 static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
     bool after_damage = false;
+    uint64_t bad_end = 0;
     r->source.window_bytes = SCAN_WINDOW_BYTES;
     for (;;) {
         d7__found found;
@@ -236,6 +256,8 @@ static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
             add_torn(r, &entry);
             return 0;
         }
+        check_after_bad(r, bad_end, &entry);
+        bad_end = found == D7__FOUND_BAD && !entry.abandoned ? end_of_bad(&entry) : 0;
         rc = found == D7__FOUND_BAD ? take_bad(r, &entry) : scan_entry(r, from, after_damage, &entry);
         if (rc != 0)
             return d7__reader_no_memory(r, err);

@@ -95,31 +95,6 @@ static int framed_hole_begin(survey *s, const d7__entry *e) {
     return 0;
 }
 
-/* Fields behind a message that no writer appends in such numbers. */
-enum { FIELDS_BEHIND_MAX = 4 };
-
-static bool many_fields(d7__cursor c) {
-    d7__field f;
-    int n = 0;
-    while (c.at < c.end && d7__get_field(&c, &f))
-        n++;
-    return n > FIELDS_BEHIND_MAX;
-}
-
-/* Has a page another length than it says, so that it goes on in a block that was written elsewhere? What follows it then is of
- * another place too. */
-static bool is_seam(const survey *s, uint64_t dataset_id, const d7__entry *e) {
-    d7__head head;
-    uint32_t id;
-    size_t n;
-    if (s->r->framing.unframed || !d7__head_parse(e->data, e->bytes, &head) ||
-        head.head_bytes + head.body_bytes >= e->bytes)
-        return false;
-    d7__cursor behind = {e->data + head.head_bytes + head.body_bytes, e->data + e->bytes};
-    return many_fields(behind) ||
-           d7_page_count(s->r->header.datasets[dataset_id].type, e->data, e->bytes, &id, &n, NULL) != 0;
-}
-
 /* An entry that is whole as the framing goes. Returns 0, *ret_stop where the file ends for us; D7_ERR_NOMEM. */
 static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     d7__kind kind;
@@ -133,8 +108,9 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
             s->holes[s->n_holes - 1].foreign = true;
         return rc;
     }
-    if (kind == D7__KIND_DATA && (!d7__page_dataset(body, &dataset_id) ||
-                                  dataset_id >= s->r->header.n_datasets || is_seam(s, dataset_id, e)))
+    if (kind == D7__KIND_DATA &&
+        (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets ||
+         d7__page_is_seam(s->r, (uint32_t)dataset_id, e)))
         return framed_hole_begin(s, e);
     hole_end(s, e->offset);
     switch (kind) {

@@ -336,6 +336,39 @@ static void stale_blocks_add_nothing(void **state) {
     }
 }
 
+static bool may_miss_pages(const d7_reader *f) {
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(f, i, &p) == 0; i++)
+        if (p.code == D7_PROBLEM_BAD_FRAME || p.code == D7_PROBLEM_BAD_ENTRY)
+            return true;
+    return false;
+}
+
+/* Who opens a file without an index is told when a hole may have held more than is counted: else all items are in their place. */
+static void a_hole_of_unknown_content_is_told_at_opening(void **state) {
+    (void)state;
+    recording *r = recording_make(PHOTONS_MAX / 2, TURN, 1000, false);
+    size_t n_told = 0, n = r->n_bytes / D7_BLOCK_BYTES;
+    for (size_t block = 1; block < n; block++) {
+        uint8_t *bytes = malloc(r->n_bytes);
+        memcpy(bytes, r->bytes, r->n_bytes);
+        memset(bytes + block * D7_BLOCK_BYTES, 0, D7_BLOCK_BYTES);
+        put_source(r, bytes, r->n_bytes);
+        free(bytes);
+        d7_reader *f = open_on(r, source_path);
+        bool told = may_miss_pages(f);
+        d7_page_info page;
+        uint16_t x[128];
+        n_told += told;
+        for (uint64_t i = 0; !told && d7_reader_page(f, COLUMN_X, i, &page) == 0; i++)
+            if (!page.damaged && d7_reader_read(f, COLUMN_X, page.first_item, page.n_items, x, NULL) == 0)
+                assert_memory_equal(x, r->x + page.first_item, page.n_items * sizeof *x);
+        d7_reader_free(f);
+    }
+    assert_true(n_told > 0);
+    recording_free(r);
+}
+
 /* Garbage in the block where the global index begins: the walk does not find that, and nothing is lost that is not counted. */
 static void global_index_is_found_behind_damage(void **state) {
     (void)state;
@@ -694,6 +727,7 @@ int main(void) {
         cmocka_unit_test(pages_stay_as_they_are),
         cmocka_unit_test(changed_page_is_lost),
         cmocka_unit_test(stale_blocks_add_nothing),
+        cmocka_unit_test(a_hole_of_unknown_content_is_told_at_opening),
         cmocka_unit_test(global_index_is_found_behind_damage),
         cmocka_unit_test(lost_end_is_told_for_all),
         cmocka_unit_test(changed_attribute_is_not_kept),

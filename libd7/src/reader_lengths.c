@@ -217,12 +217,20 @@ static bool is_single(const d7_reader *r, uint32_t ds) {
     return d7_group_of(r->header.datasets[ds].name) == D7_GROUP_NONE;
 }
 
+/* Writers of unframed files may make one page, of any length, of a dataset. */
+static bool has_one_page_each(const d7_reader *r) {
+    for (uint32_t ds = 0; ds < r->header.n_datasets; ds++)
+        if (r->datasets[ds].n_pages > USUAL_MIN)
+            return false;
+    return true;
+}
+
 int d7__judge_lengths(d7_reader *r, d7_error *err) {
     judge j = {.r = r};
     bool any = false;
     for (uint32_t ds = 0; ds < r->header.n_datasets; ds++)
         any |= r->datasets[ds].first_items != NULL;
-    if (!any || r->framing.unframed)
+    if (!any || (r->framing.unframed && has_one_page_each(r)))
         return 0;
     int rc = judge_group(&j, D7_GROUP_PHOTONS, err);
     if (rc == 0)

@@ -203,6 +203,35 @@ static void a_damaged_block_is_told(void **state) {
         }
 }
 
+/* Two columns of a group in pages of 128 items, one of which holds more, as after bytes in it have changed. */
+static void a_changed_page_length_is_damage(void **state) {
+    fixture *f = *state;
+    enum { PAGES = 8, USUAL = 128, CHANGED = 4 };
+    static const d7_dataset datasets[] = {{"/photons/x", D7_UINT16}, {"/photons/y", D7_UINT16}};
+    static uint8_t run[RUN_MAX];
+    uint8_t *header;
+    size_t n, bytes;
+    assert_int_equal(d7__header_pack(&f->alloc, datasets, 2, 512, 2 * USUAL, &header, &n), 0);
+    memcpy(run, header, n);
+    f->alloc.release(f->alloc.ctx, header);
+    for (size_t i = 0; i < 2 * PAGES; i++) {
+        size_t items_here = i / 2 == CHANGED && i % 2 == 0 ? USUAL + 9 : USUAL;
+        assert_int_equal(
+            d7_page_encode(i % 2, D7_UINT16, f->values, items_here, run + n, RUN_MAX - n, &bytes), 0);
+        n += bytes;
+    }
+    lay_down(f, run, n);
+    d7_reader *r = open_now(f);
+    d7_page_info page;
+    assert_int_equal(d7_reader_check(r, NULL, NULL, &f->err), 0);
+    for (uint64_t i = 0; i < PAGES; i++) {
+        assert_int_equal(d7_reader_page(r, 0, i, &page), 0);
+        assert_int_equal(page.damaged, i == CHANGED);
+        assert_int_equal(page.first_item, i * USUAL);
+    }
+    d7_reader_free(r);
+}
+
 /* One bit anywhere: no crash, bounded memory, and it ends. */
 static void any_bit_may_be_wrong(void **state) {
     fixture *f = *state;
@@ -224,11 +253,9 @@ static void any_bit_may_be_wrong(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(it_is_refused_unless_asked_for),
-        TEST(it_is_scanned_as_well),
-        TEST(cut_anywhere_whole_pages_are_found),
-        TEST(a_damaged_block_is_told),
-        TEST(any_bit_may_be_wrong),
+        TEST(it_is_refused_unless_asked_for),     TEST(it_is_scanned_as_well),
+        TEST(cut_anywhere_whole_pages_are_found), TEST(a_damaged_block_is_told),
+        TEST(a_changed_page_length_is_damage),    TEST(any_bit_may_be_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,7 @@ struct pd_run {
 
     /* Marks (run_mark.c). */
     pd_run_mark marks[PD_RUN_MARKS];
+    bool sync_wanted;      /* at once, whatever the interval */
     bool sync_out;         /* a mark that is to be synced is under way */
     uint64_t marked;       /* S of the last mark */
     uint64_t synced;       /* S of the last one that was to be synced */
@@ -265,6 +266,9 @@ pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_r
 
 /* Why a client may not set this attribute; NULL when it may. Static text. */
 const char *pd_attribute_fault(const pd_config *config, const pd_attribute *attribute);
+
+/* All that was received becomes durable as soon as the disk allows: run->events tells. */
+void pd_run_make_durable(pd_run *run);
 
 /* "No photons, but alive": `ticks` of the instrument's clock when `known`. */
 void pd_run_alive(pd_run *run, bool known, int64_t ticks);

@@ -110,6 +110,7 @@ static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
     run->marked = run->received;
     if (sync) {
         run->sync_out = true;
+        run->sync_wanted = false;
         run->synced = run->received;
         run->synced_bytes = run->received_bytes;
         run->last_sync_ns = uv_hrtime();
@@ -132,7 +133,8 @@ static bool sync_is_early(const pd_run *run) {
 static bool sync_is_due(const pd_run *run) {
     uint64_t interval_ns = run->engine->config->sync_interval_ms * NS_PER_MS;
     return !run->sync_out && run->synced < run->received &&
-           (sync_is_early(run) || uv_hrtime() - run->last_sync_ns >= interval_ns);
+           (run->last_sync_ns == 0 || run->sync_wanted || sync_is_early(run) ||
+            uv_hrtime() - run->last_sync_ns >= interval_ns);
 }
 
 static void mark_now(pd_run *run) {
@@ -152,10 +154,15 @@ static void mark_tick(uv_timer_t *timer) {
 void pd_run__mark_due(pd_run *run) {
     if (run->state != PD_RUN_RUNNING || run->synced == run->received)
         return;
-    if (!run->sync_out && sync_is_early(run))
+    if (!run->sync_out && (run->sync_wanted || sync_is_early(run)))
         mark_now(run);
     if (!uv_is_active((uv_handle_t *)&run->mark_timer))
         uv_timer_start(&run->mark_timer, mark_tick, mark_wait_ms(run), 0);
+}
+
+void pd_run_make_durable(pd_run *run) {
+    run->sync_wanted = run->synced < run->received;
+    pd_run__mark_due(run);
 }
 
 void pd_run__all_durable(pd_run *run) {

@@ -261,7 +261,7 @@ static pd_heard session_hello(pd_session *s, const Photon__Hello *hello, uint64_
     return s->rights & PD_RIGHT_SEND ? session_arrive(s, offset) : session_come_in(s);
 }
 
-/* ---- Ping, Close, and what is not supported yet ---- */
+/* ---- Ping, Close ---- */
 
 static pd_heard session_ping(pd_session *s, const Photon__Ping *ping, uint64_t offset) {
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
@@ -315,22 +315,6 @@ static pd_heard session_close(pd_session *s, const Photon__Close *close, uint64_
     return PD_HEARD;
 }
 
-static pd_heard session_not_supported(pd_session *s, uint32_t run, uint64_t sequence, const char *name,
-                                      uint64_t offset) {
-    char text[96], field[32];
-    snprintf(field, sizeof field, "%s.run", name);
-    if (!pd_session__by_handle(s, run))
-        return pd_session__unknown_run(s, run, field, offset);
-    snprintf(text, sizeof text, "%s is not supported yet", name);
-    return pd_session_complain(s, &(pd_complaint){.code = CODE(NOT_SUPPORTED),
-                                                  .scope = PHOTON__ERROR_SCOPE__SCOPE_BATCH,
-                                                  .run = run,
-                                                  .sequence = sequence,
-                                                  .field = name,
-                                                  .offset = offset,
-                                                  .text = text});
-}
-
 /* ---- dispatch ---- */
 
 static pd_heard session_dispatch(pd_session *s, const Photon__ClientMessage *m, uint64_t offset) {
@@ -346,7 +330,7 @@ static pd_heard session_dispatch(pd_session *s, const Photon__ClientMessage *m, 
     case PHOTON__CLIENT_MESSAGE__BODY_GAP:
         return pd_session__gap(s, m->gap, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_FLUSH:
-        return session_not_supported(s, m->flush->run, 0, "flush", offset);
+        return pd_session__flush(s, m->flush, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_CLOSE:
         return session_close(s, m->close, offset);
     case PHOTON__CLIENT_MESSAGE__BODY_PING:

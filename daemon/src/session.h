@@ -24,6 +24,14 @@ enum { PD_SOFTWARE_BYTES = 128, PD_ACK_INTERVAL_NS = 1000000 };
 
 struct pd_connection;
 
+/* A Flush that is not answered yet. */
+typedef struct pd_flush {
+    uint64_t id;
+    uint64_t sequence; /* until this is durable */
+} pd_flush;
+
+enum { PD_FLUSHES_MAX = 16 }; /* under way for a run */
+
 /* A run of this connection. */
 typedef struct pd_attachment {
     pd_run *run;
@@ -34,6 +42,8 @@ typedef struct pd_attachment {
     uint64_t acked_received; /* what the last Ack said */
     uint64_t acked_durable;
     uint64_t last_ack_ns;
+    pd_flush flushes[PD_FLUSHES_MAX]; /* [n_flushes] the oldest first */
+    uint32_t n_flushes;
 } pd_attachment;
 
 typedef struct pd_session {
@@ -109,6 +119,8 @@ pd_heard pd_session__open(pd_session *s, const Photon__Open *open, uint64_t offs
 pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset);
 pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *attributes, uint64_t offset);
 pd_heard pd_session__marker(pd_session *s, const Photon__Marker *marker, uint64_t offset);
+pd_heard pd_session__flush(pd_session *s, const Photon__Flush *flush, uint64_t offset);
+void pd_session__flushed(pd_session *s, pd_attachment *a); /* answers those that are done */
 pd_heard pd_session__gap(pd_session *s, const Photon__Gap *gap, uint64_t offset);
 void pd_session__ack_due(pd_session *s, pd_attachment *a);
 void pd_session__ack_now(pd_session *s, pd_attachment *a, uint64_t now_ns);

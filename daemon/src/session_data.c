@@ -166,3 +166,37 @@ pd_heard pd_session__gap(pd_session *s, const Photon__Gap *m, uint64_t offset) {
     pd_told told = {m->sequence, m->group, m->item, m->count, m->cause, m->utc_ns};
     return data_told(s, m->run, PD_RECORD_GAP, &told, "gap.run", offset);
 }
+
+/* ---- Flush ---- */
+
+void pd_session__flushed(pd_session *s, pd_attachment *a) {
+    uint32_t done = 0;
+    for (; done < a->n_flushes && a->flushes[done].sequence <= a->run->durable; done++) {
+        Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+        Photon__Flushed flushed = PHOTON__FLUSHED__INIT;
+        flushed.run = a->handle;
+        flushed.id = a->flushes[done].id;
+        flushed.durable = a->run->durable;
+        message.body_case = PHOTON__SERVER_MESSAGE__BODY_FLUSHED;
+        message.flushed = &flushed;
+        pd_session__send(s, &message);
+    }
+    a->n_flushes -= done;
+    memmove(a->flushes, a->flushes + done, a->n_flushes * sizeof *a->flushes);
+}
+
+pd_heard pd_session__flush(pd_session *s, const Photon__Flush *m, uint64_t offset) {
+    pd_attachment *a = pd_session__by_handle(s, m->run);
+    if (!a)
+        return pd_session__unknown_run(s, m->run, "flush.run", offset);
+    if (a->run->state != PD_RUN_RUNNING)
+        return data_after_close(s, a, 0, offset);
+    if (a->n_flushes == PD_FLUSHES_MAX) {
+        pd_refusal why = {.code = CODE(LIMIT), .field = "flush", .text = "16 are under way already"};
+        return data_refuse(s, a, &why, false, offset);
+    }
+    a->flushes[a->n_flushes++] = (pd_flush){m->id, a->run->received};
+    pd_run_make_durable(a->run);
+    pd_session__flushed(s, a);
+    return PD_HEARD;
+}

@@ -45,15 +45,15 @@ static void event_opened(void *user, pd_run *run) {
 
 static void event_durable(void *user, pd_run *run) {
     pd_session *s = user;
-    pd_session__ack_due(s, pd_session__attachment(s, run));
+    pd_attachment *a = pd_session__attachment(s, run);
+    pd_session__ack_due(s, a);
+    pd_session__flushed(s, a);
 }
 
 static void event_failed_to_open(pd_session *s, const pd_run *run) {
     static const int codes[] = {
-        [PD_OPEN_DONE] = CODE(RUN_FAILED),
-        [PD_OPEN_TAKEN] = CODE(NAME_TAKEN),
-        [PD_OPEN_CLOSED] = CODE(RUN_CLOSED),
-        [PD_OPEN_NOROOM] = CODE(NO_ROOM),
+        [PD_OPEN_DONE] = CODE(RUN_FAILED),   [PD_OPEN_TAKEN] = CODE(NAME_TAKEN),
+        [PD_OPEN_CLOSED] = CODE(RUN_CLOSED), [PD_OPEN_NOROOM] = CODE(NO_ROOM),
         [PD_OPEN_FAILED] = CODE(RUN_FAILED),
     };
     pd_count(&s->runs->engine->counters.opens_refused, 1);

@@ -393,15 +393,6 @@ def data_after_close(d):
     assert body.last_sequence == 1 and body.datasets[0].items == 10
 
 
-def parts_not_supported_yet(d):
-    c, run = opened(d, "not-yet")
-    c.send(pb.Flush(run=run.run, id=4))
-    refused(c, pb.ERROR_NOT_SUPPORTED, "flush")
-    c.batch(run, stored.photons(np.random.default_rng(1), 10))  # none of them took a number
-    c.wait_ack(run, received=1)
-    c.close(run)
-
-
 def markers_and_gaps_that_are_not(d):
     c, run = opened(d, "records")
     for kind, text in ((pb.Marker, dict(text="x" * 200000)), (pb.Gap, dict(cause="x" * 200000))):
@@ -454,9 +445,9 @@ def a_complaint_in_a_loop(d):
     c, run = opened(d, "complaints")
     before = len(d.log().splitlines())
     for i in range(2000):
-        c.send(pb.Flush(run=run.run, id=i))
+        c.send(pb.Marker(run=run.run, sequence=1, group="nobody"))
     for i in range(2000):
-        assert c.error().code == pb.ERROR_NOT_SUPPORTED
+        assert c.error().code == pb.ERROR_BAD_ATTRIBUTE
     assert len(d.log().splitlines()) - before < 100
     c.close(run)
 
@@ -500,7 +491,7 @@ CASES = [http, one_wrong_byte, no_common_version, garbage_after_the_preamble, ga
          a_second_hello, an_unknown_message,
          an_empty_message, a_message_over_the_limit, fields_by_the_million, a_run_that_is_not, bad_opens, too_many_runs,
          a_wrong_checksum, counts_that_do_not_fit, columns_that_do_not_fit, a_batch_over_its_limit, a_malformed_batch,
-         holes_and_duplicates, data_after_close, parts_not_supported_yet, markers_and_gaps_that_are_not,
+         holes_and_duplicates, data_after_close, markers_and_gaps_that_are_not,
          attributes_that_are_not,
          attributes_set_again_and_again, a_complaint_in_a_loop, killed_in_the_middle_of_a_batch]
 

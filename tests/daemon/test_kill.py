@@ -125,6 +125,36 @@ def records(daemon):
     assert file.attributes["photond.lost_before"] == "15"
 
 
+def flushed_before_its_time(daemon):
+    """Flush makes durable at once what would be durable later."""
+    daemon.config["sync_interval_ms"] = 3600000
+    daemon.stop()
+    daemon.start()
+    sent = batches(3, 50, 12)
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="flush")
+        run = c.open("flushed")
+        c.send(pb.Flush(run=run.run, id=1))
+        assert c.wait(pb.Flushed).id == 1  # nothing to wait for
+        c.batch(run, sent[0])
+        c.wait_ack(run, durable=1)  # the first one goes at once
+        c.batch(run, sent[1])
+        c.send(pb.Flush(run=run.run, id=2))
+        c.batch(run, sent[2])
+        c.send(pb.Flush(run=run.run, id=3))
+        first, second = c.wait(pb.Flushed), c.wait(pb.Flushed)
+        assert (first.id, second.id, second.durable) == (2, 3, 3) and first.durable >= 2, (first, second)
+        daemon.kill()
+    daemon.config["sync_interval_ms"] = CONFIG["sync_interval_ms"]
+    daemon.start()
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello(instance="flush")
+        again = c.open("flushed", run_id=run.run_id)
+        assert again.next_sequence == 4, again
+        c.close(again)
+    stored.File(daemon.path("flushed.photons")).expect(stored.joined(sent))
+
+
 def a_run_without_an_event(daemon):
     with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
         c.hello(instance="empty")
@@ -236,7 +266,7 @@ def what_is_not_ours(daemon):
     os.unlink(daemon.path("linked.photons.tail"))
 
 
-CASES = [few_events, many_events, records, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
+CASES = [few_events, many_events, records, flushed_before_its_time, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
          what_is_not_ours]
 
 

@@ -275,9 +275,10 @@ enum photon_client_switch { PHOTON_CLIENT_AS_CONFIGURED = 0, PHOTON_CLIENT_ON = 
 
 typedef struct photon_client_run_options {
     const uint8_t *run_id; /* [16] NULL: random. The same id again is the same run */
-    const char *name;      /* [A-Za-z0-9][A-Za-z0-9._-]{0,127}; required */
-    uint32_t mode;         /* photon_client_mode; default CREATE */
-    const char *profile;   /* "lincam", "lincam-dual", "lintag", one of the server's own; or */
+    /* [A-Za-z0-9][A-Za-z0-9._-]{0,127}, required; "": the run that `photonctl start` has announced */
+    const char *name;
+    uint32_t mode;       /* photon_client_mode; default CREATE */
+    const char *profile; /* "lincam", "lincam-dual", "lintag", one of the server's own; or */
     const photon_client_dataset *datasets; /* [n_datasets] the datasets themselves */
     size_t n_datasets;
     const photon_client_attribute *attributes; /* [n_attributes] known from the start */

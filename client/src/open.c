@@ -39,7 +39,9 @@ static int open_check_limits(const photon_client *c, const photon_client_server 
 }
 
 static int open_check(const photon_client *c, const photon_client_run_options *o, photon_client_error *err) {
-    const char *fault = o->name ? wire_run_name_fault(o->name) : "is missing";
+    const char *fault = o->name ? NULL : "is missing";
+    if (o->name && *o->name)
+        fault = wire_run_name_fault(o->name);
     if (fault)
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "the run's name %s", fault);
     if ((o->profile && *o->profile) == (o->n_datasets > 0))

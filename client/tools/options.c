@@ -24,6 +24,7 @@ static const char options_help[] =
     "  a file        NAME.photons\n"
     "  -             standard input: records as --layout says, without gaps, little-endian\n"
     "\n"
+    "  --run NAME              of the run and its file; '': the run that `photonctl start` has announced\n"
     "  --simulate KIND         lincam (image, decay, background, dead time) or lintag (eight inputs, ps "
     "stamps)\n"
     "  --rate R                of the simulated events per second: 1M, 250k (default 1M)\n"

@@ -110,6 +110,24 @@ static bool ignore_open(fake_server *s, const Photon__ClientMessage *m) {
     return m->body_case == PHOTON__CLIENT_MESSAGE__BODY_OPEN;
 }
 
+static bool name_it(fake_server *s, const Photon__ClientMessage *m) {
+    if (m->body_case != PHOTON__CLIENT_MESSAGE__BODY_OPEN)
+        return false;
+    if (*m->open->name)
+        fake_complain(s, "a name was given");
+    return false;
+}
+
+static void empty_name_is_for_the_server_to_fill(void **state) {
+    fixture *f = *state;
+    f->server.hook = name_it;
+    fixture_start(f);
+    photon_client_run *run = fixture_open(f, "");
+    assert_int_equal(photon_client_close_run(run, 10000, NULL, &f->err), 0);
+    fixture_stop(f);
+    assert_int_equal(f->server.n_runs, 1);
+}
+
 static void open_without_answer_times_out(void **state) {
     fixture *f = *state;
     photon_client_run_options o;
@@ -677,6 +695,7 @@ int main(void) {
         TEST(bad_options_are_refused_before_they_are_sent),
         TEST(profile_tells_its_datasets),
         TEST(refused_open_tells_why_and_spoils_nothing),
+        TEST(empty_name_is_for_the_server_to_fill),
         TEST(open_without_answer_times_out),
         TEST(other_datasets_than_asked_for_are_refused),
         TEST(repeated_open_goes_on_where_it_was),

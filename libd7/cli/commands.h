@@ -44,6 +44,10 @@ int command_open(const command *self, const char *path, bool unframed, cli_pool 
 /* A d7_progress_fn whose ctx is a cli_progress that was started. */
 int command_progress(void *bar, uint64_t done, uint64_t total);
 
+/* Compares the checksums beside the file, if there are any: pages that have changed are damaged afterwards. Returns 0, or an
+ * exit code after saying why. */
+int command_compare(const command *self, d7_reader *r);
+
 /* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
 bool problem_hides_pages(const d7_problem *problem);
 

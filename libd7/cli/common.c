@@ -84,6 +84,17 @@ int command_progress(void *bar, uint64_t done, uint64_t total) {
     return cli_stopped;
 }
 
+int command_compare(const command *self, d7_reader *r) {
+    d7_error err;
+    cli_progress bar;
+    cli_progress_start(&bar, "checking", "B", 0);
+    int rc = d7_reader_compare_checksums(r, command_progress, &bar, &err);
+    cli_progress_end(&bar, bar.total);
+    return rc == 0                  ? 0
+           : rc == D7_ERR_CANCELLED ? command_stopped_code(self)
+                                    : command_fail(self, "%s", err.text);
+}
+
 bool problem_hides_pages(const d7_problem *p) {
     return p->severity == D7_DAMAGE &&
            (p->code == D7_PROBLEM_BAD_FRAME || p->code == D7_PROBLEM_BAD_ENTRY ||

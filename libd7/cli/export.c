@@ -278,6 +278,8 @@ static int export_run(const command *self, int argc, char **argv) {
         if (code == 0)
             code = open_file(&job, o.unframed);
         if (code == 0)
+            code = command_compare(self, job.reader);
+        if (code == 0)
             code = add_needed(&o, job.reader);
         if (code == 0)
             code = plan(&job, &o);

@@ -87,14 +87,7 @@ int input_count(const transfer_input *in) {
 }
 
 int input_compare(const transfer_input *in) {
-    d7_error err;
-    cli_progress bar;
-    cli_progress_start(&bar, "checking", "B", 0);
-    int rc = d7_reader_compare_checksums(in->reader, command_progress, &bar, &err);
-    cli_progress_end(&bar, bar.total);
-    return rc == 0                  ? 0
-           : rc == D7_ERR_CANCELLED ? command_stopped_code(in->self)
-                                    : command_fail(in->self, "%s", err.text);
+    return command_compare(in->self, in->reader);
 }
 
 void input_close(transfer_input *in) {

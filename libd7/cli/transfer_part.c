@@ -262,6 +262,9 @@ void part_tell_skipped(const transfer_part *part) {
         command_fail(part->self, "%s: left out, because of a damaged page: %s %" PRIu64 " to %" PRIu64,
                      part->in->path, skipped_name(part, s), s->first, s->first + s->n - 1);
     }
+    if (part->n_skipped > NEW_GAPS_MAX)
+        command_fail(part->self, "%s: the result has gap records of the first %d of these places only",
+                     part->in->path, NEW_GAPS_MAX);
 }
 
 void part_print_skipped(const transfer_part *part) {

@@ -85,6 +85,8 @@ int view_begin(view *v, const char *path) {
     int code = choose_format(v);
     if (code == 0)
         code = open_reader(v);
+    if (code == 0)
+        code = command_compare(v->self, v->reader);
     if (code == 0 && (v->from_end.given || v->to_end.given))
         code = command_together(v->self, path, v->reader);
     if (code == 0)

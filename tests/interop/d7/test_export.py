@@ -248,6 +248,28 @@ def around_damage(folder):
         assert np.array_equal(part["/photons/x"], want["/photons/x"][200:1000][keep[200:1000]]), bad
 
 
+def changed_by_checksums(folder):
+    """A page that decodes, but not to what was written, is left out when the checksums beside the file say so."""
+    path, out = os.path.join(folder, "sums.photons"), os.path.join(folder, "sums.npz")
+    want = lincam(path)
+    d7("verify", path, "--write-checksums")
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    pages = [(w, e) for w, e in d7ref.entries(bytes(data)) if next(d7ref.fields(e))[0] == 2]
+    data[pages[1][0] + 2 + 6] ^= 2  # the seed of x's second page: values change, and nothing else
+    with open(path, "wb") as f:
+        f.write(data)
+    d7("export", path, "-o", out, code=1)
+    assert "CHECKSUM" in d7.err, d7.err
+    got, _ = load(out)
+    for name in ("/photons/x", "/photons/y", "/photons/dt"):
+        assert (got[name] == np.concatenate([want[name][:PAGE], want[name][2 * PAGE:]])).all(), name
+    d7("image", path, "-o", os.path.join(folder, "sums.csv"), code=1)
+    assert "CHECKSUM" in d7.err or "damaged" in d7.err, d7.err
+    os.unlink(path + ".crc")
+    d7("export", path, "-o", out, "--overwrite")
+
+
 def load_part(folder, path, a, b):
     out = os.path.join(folder, "part.npz")
     p = subprocess.run([D7, "export", path, "-o", out, "--from", str(a), "--to", str(b), "--overwrite"],
@@ -450,7 +472,7 @@ def hdf5_valid(folder):
         assert not t3 or list(got["nanotimes"]) == [e[3] for e in events]
 
 
-CASES = {"made": [npz_of_fixtures, npz_every_level, npz_names, csv_columns, ranges, around_damage, unequal_columns, usage,
+CASES = {"made": [npz_of_fixtures, npz_every_level, npz_names, csv_columns, ranges, around_damage, changed_by_checksums, unequal_columns, usage,
                   output_that_fails, interrupted],
          "h5py": [hdf5_by_milliseconds, hdf5_part, hdf5_by_clock, hdf5_without], "phconvert": [hdf5_valid]}
 

@@ -50,7 +50,8 @@ static void values_in_units(void **state) {
             "1.5,\n"
             " \"file_mode\": \"0640\", \"listen\": [\"tcp://[::1]:7\", \"unix:/a b\"], \"export_codec\": "
             "\"gzip\",\n"
-            " \"log_level\": \"debug\", \"allow_insecure_remote\": true, \"summaries\": {\"image\": {\"pixels\": "
+            " \"log_level\": \"debug\", \"allow_insecure_remote\": true, \"summaries\": {\"image\": "
+            "{\"pixels\": "
             "1024}}}",
             &err) != 0)
         fail_msg("%s", err.text);

@@ -469,6 +469,11 @@ PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_wait_durable(photon_c
                                                                         uint32_t timeout_ms,
                                                                         photon_client_error *err);
 
+/** Asks the server to make everything sent so far durable at once, and waits until it is. One flush at a time per run.
+ * Returns 0; ERR_TIMEOUT; as photon_client_send(). */
+PHOTON_CLIENT_API PHOTON_CLIENT_MUST_USE int photon_client_flush(photon_client_run *run, uint32_t timeout_ms,
+                                                                 photon_client_error *err);
+
 /* ---- Ending ----------------------------------------------------------------------------------------------- */
 
 /** What a run has become. Strings and arrays live as long as the run. */

@@ -24,6 +24,47 @@ int photon_client_alive(photon_client_run *run, const int64_t *instrument_time, 
     return rc;
 }
 
+/* ---- flush */
+
+/* Once on each connection, when all up to `wanted` has been written. Under lock. */
+static void finish_send_flush(photon_client_run *run, uint64_t wanted) {
+    photon_client *c = run->client;
+    Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
+    Photon__Flush request = PHOTON__FLUSH__INIT;
+    if (run->flushed_on == c->n_connections || run->handle == 0 || run->cursor <= wanted)
+        return;
+    request.run = run->handle;
+    request.id = ++run->flush_id;
+    message.body_case = PHOTON__CLIENT_MESSAGE__BODY_FLUSH;
+    message.flush = &request;
+    if (client__output_pending(c, &message) == 0)
+        run->flushed_on = c->n_connections;
+}
+
+/* Under lock. */
+static int finish_wait_durable(photon_client_run *run, uint64_t deadline_ns, photon_client_error *err) {
+    uint64_t wanted = run->sent;
+    while (run->durable < wanted) {
+        int rc = client__run_check(run, err);
+        if (rc != 0)
+            return rc;
+        finish_send_flush(run, wanted);
+        if (client__wait(run->client, deadline_ns) != 0)
+            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "message %llu was not durable in time",
+                                 (unsigned long long)wanted);
+    }
+    return 0;
+}
+
+int photon_client_flush(photon_client_run *run, uint32_t timeout_ms, photon_client_error *err) {
+    uint64_t deadline = client__deadline(timeout_ms);
+    pthread_mutex_lock(&run->client->lock);
+    run->flushed_on = 0;
+    int rc = finish_wait_durable(run, deadline, err);
+    pthread_mutex_unlock(&run->client->lock);
+    return rc;
+}
+
 /* ---- close */
 
 /* When all that was sent has been written on this connection. Under lock. */

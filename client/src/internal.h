@@ -297,7 +297,9 @@ struct photon_client_run {
     uint32_t pause_reason;
     char pause_text[128];
     bool close_sent;
-    uint64_t hole; /* the number that the server missed last */
+    uint64_t flush_id;   /* of the newest Flush */
+    uint64_t flushed_on; /* the connection on which it went, by n_connections; 0: on none */
+    uint64_t hole;       /* the number that the server missed last */
     unsigned n_hole;
     uint64_t asked;                      /* the message whose answer is waited for, 0: none */
     photon_client_error refusal;         /* of that message, code 0: none yet */

@@ -150,6 +150,8 @@ void client__run_fail(photon_client_run *run, const photon_client_error *err) {
 void client__run_refused(photon_client_run *run, const photon_client_error *err) {
     if (err->server_code == PHOTON__ERROR_CODE__ERROR_RUN_CLOSED)
         return;
+    if (run->flush_id && err->server_code == PHOTON__ERROR_CODE__ERROR_NOT_SUPPORTED && err->sequence == 0)
+        return; /* a server without Flush: it becomes durable nevertheless */
     if (err->server_code == PHOTON__ERROR_CODE__ERROR_HOLE)
         client__run_rewind(run, err->sequence);
     else if (run->asked && err->sequence == run->asked)

@@ -5,7 +5,7 @@
 enum { LONG_MS = 120000 };
 
 typedef struct script {
-    unsigned step;
+    atomic_uint step;
     atomic_uint events[16]; /* by kind */
 } script;
 
@@ -563,6 +563,47 @@ static void lies_are_errors(void **state) {
     photons_free(&p);
 }
 
+/* ---- flush */
+
+/* Nothing is durable until a Flush comes; the first one is lost with its connection. */
+static bool durable_by_flush(fake_server *s, const Photon__ClientMessage *m) {
+    script *t = s->test;
+    if (m->body_case != PHOTON__CLIENT_MESSAGE__BODY_FLUSH)
+        return false;
+    if (t->step++ == 0)
+        fake_hang_up(s);
+    else if (t->step == 2)
+        fake_error(s, PHOTON__ERROR_CODE__ERROR_NOT_SUPPORTED, PHOTON__ERROR_SCOPE__SCOPE_BATCH, 1, 0,
+                   "none");
+    else
+        fake_ack(s, 1, s->runs[0].sequence, s->runs[0].sequence, 1 << 20);
+    return true;
+}
+
+static void flush_makes_durable(void **state) {
+    fixture *f = *state;
+    script t = {.step = 0};
+    photons p = photons_make(1000);
+    photon_client_run_status status;
+    f->server.window_bytes = 1 << 20;
+    f->server.durable_behind = 1000;
+    start(f, &t, durable_by_flush);
+    photon_client_run *run = fixture_open(f, "run");
+    assert_int_equal(photon_client_flush(run, LONG_MS, &f->err),
+                     0); /* nothing was sent: nothing to be done */
+    assert_int_equal(photon_client_send(run, p.columns, p.counts, &f->err), 0);
+    assert_int_equal(photon_client_flush(run, 1000, &f->err), PHOTON_CLIENT_ERR_TIMEOUT); /* not supported */
+    while (t.step < 2) /* on a slow machine */
+        (void)!photon_client_flush(run, 1000, &f->err);
+    assert_int_equal(photon_client_flush(run, LONG_MS, &f->err), 0);
+    photon_client_status(run, &status);
+    assert_int_equal(status.durable, status.sent);
+    assert_int_equal(photon_client_close_run(run, LONG_MS, NULL, &f->err), 0);
+    fixture_stop(f);
+    photons_check(&p, &f->server.runs[0]);
+    photons_free(&p);
+}
+
 /* ---- markers and gaps */
 
 static bool refuse_gaps(fake_server *s, const Photon__ClientMessage *m) {
@@ -626,6 +667,7 @@ int main(void) {
         TEST(server_that_stays_away_is_given_up),
         TEST(client_that_is_coming_back_may_be_freed),
         cmocka_unit_test(lies_are_errors),
+        TEST(flush_makes_durable),
         TEST(markers_and_gaps_are_numbered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ typedef struct photon_client_event {
 } photon_client_event;
 
 typedef struct photon_client_options {
-    const char *address;     /* "tcp://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
+    const char *address;     /* "tcp://HOST:PORT", "tls://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
     const char *client_name; /* for people, in status and log; 1 to 128 bytes; default "photon-client" */
     /* Names this producer through its restarts, 1 to 128 bytes: a later connection of the same instance takes over
      * from an earlier one. Default: host name, process and a random number, which no restart shares. */
@@ -146,8 +146,13 @@ typedef struct photon_client_options {
     /* A later start of the instance has a larger one. Default 0: the time in ns, or one more than the server knows. */
     uint64_t epoch;
     const char *software; /* name and version of the program; default: this library */
-    const void *token;    /* [token_bytes] for servers that ask for one; none does yet */
+    const void *token;    /* [token_bytes] of `photonctl token`, for servers that ask for one; default none */
     size_t token_bytes;
+    /* For tls:// addresses, PEM files, read once by photon_client_connect(). The server's certificate has to be signed by
+     * one of ca_file (default: the system's list) and to be for the host of the address. */
+    const char *ca_file;
+    const char *certificate_file; /* to be shown, with those between it and its CA; default none */
+    const char *key_file;         /* of that certificate; default: in certificate_file */
     uint32_t connect_timeout_ms; /* for reaching the server and its Welcome; default 10,000 */
     /* A server that answers no ping for so long is lost, unless it has said that it is paused; default 30,000. */
     uint32_t silence_timeout_ms;

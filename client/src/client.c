@@ -54,6 +54,8 @@ static int client_check_options(const photon_client_options *o, photon_client_er
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.client_name has to have 1 to 128 bytes");
     if (o->instance && !client_name_fits(o->instance))
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.instance has to have 1 to 128 bytes");
+    if (o->key_file && !o->certificate_file)
+        return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.key_file needs certificate_file");
     if (!o->software || strlen(o->software) > 128)
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "options.software has to have up to 128 bytes");
     if (o->reconnect_min_ms == 0 || o->reconnect_max_ms < o->reconnect_min_ms)
@@ -85,6 +87,7 @@ static photon_client *client_make(void) {
 
 static void client_unmake(photon_client *c) {
     client__link_close(&c->link);
+    client__tls_trust_free(c->trust);
     close(c->wake_fd);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
@@ -132,6 +135,9 @@ int client__connect_once(photon_client *c, uint64_t deadline_ns, Photon__ServerM
     client__link_close(&c->link);
     c->in.begin = c->in.end = c->pending.begin = c->pending.end = 0;
     int rc = client__dial(&c->address, c->wake_fd, deadline_ns, &c->link.fd, err);
+    if (rc == 0 && c->trust)
+        rc = client__tls_begin(&c->link.tls, c->trust, c->link.fd, c->wake_fd, c->address.host,
+                               c->address_text, deadline_ns, err);
     return rc == 0 ? client__hello(c, deadline_ns, ret_welcome, err) : rc;
 }
 
@@ -203,6 +209,8 @@ int photon_client_connect(photon_client **ret_client, const photon_client_option
     c->event_context = options->event_context;
     if (client_identify(c, options) != 0)
         rc = client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a client");
+    if (rc == 0 && address.kind == WIRE_ADDRESS_TLS)
+        rc = client__tls_trust(&c->trust, options, err);
     if (rc == 0)
         rc = client_reach(c, options, err);
     if (rc == 0) {

@@ -7,8 +7,11 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "tls.h"
+
 typedef struct client_link {
-    int fd; /* -1: none */
+    int fd;          /* -1: none */
+    client_tls *tls; /* NULL: without */
 } client_link;
 
 /* Without waiting: how many bytes went; -1 and errno, EAGAIN when none goes now. */

@@ -17,7 +17,7 @@ static const char options_help[] =
     "Sends photon events to photond: a recording, events from standard input, or those of a simulated "
     "instrument.\n"
     "\n"
-    "ADDRESS is tcp://HOST:PORT or unix:PATH. SOURCE is\n"
+    "ADDRESS is tcp://HOST:PORT, tls://HOST:PORT or unix:PATH. SOURCE is\n"
     "  a folder      of raw little-endian columns with a manifest.json: x.u16 y.u16 dt.u16 ms.u64 (start.u64 "
     "stop.u64),\n"
     "                or channel.u8 time.u64; others by --column\n"
@@ -45,6 +45,11 @@ static const char options_help[] =
     "  --create-mode MODE      create: the name must be free (default); counter: a taken name gets a number\n"
     "  --attribute KEY=VALUE   set an attribute; may be given often, the last of a key counts\n"
     "  --instance NAME         names this sender through its restarts (default: one that is used once)\n"
+    "  --ca FILE               of tls://: who signs the server's certificate, PEM (default: the system's "
+    "list)\n"
+    "  --certificate FILE      of tls://: what to show to the server, PEM; with --key FILE unless it holds "
+    "the key\n"
+    "  --token-file FILE       a file with a token of photonctl token, to show to the server\n"
     "  --timeout T             give up when the server takes nothing for so long (default: wait;\n"
     "                          10 s to connect, 30 s to open the run)\n"
     "  --wait T                wait so long for a server that is not there yet\n"
@@ -80,6 +85,10 @@ enum {
     OPTION_CREATE_MODE,
     OPTION_ATTRIBUTE,
     OPTION_INSTANCE,
+    OPTION_CA,
+    OPTION_CERTIFICATE,
+    OPTION_KEY,
+    OPTION_TOKEN_FILE,
     OPTION_TIMEOUT,
     OPTION_WAIT,
     OPTION_DROP,
@@ -105,6 +114,10 @@ static const struct option options_long[] = {
     {"create-mode", required_argument, NULL, OPTION_CREATE_MODE},
     {"attribute", required_argument, NULL, OPTION_ATTRIBUTE},
     {"instance", required_argument, NULL, OPTION_INSTANCE},
+    {"ca", required_argument, NULL, OPTION_CA},
+    {"certificate", required_argument, NULL, OPTION_CERTIFICATE},
+    {"key", required_argument, NULL, OPTION_KEY},
+    {"token-file", required_argument, NULL, OPTION_TOKEN_FILE},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
     {"wait", required_argument, NULL, OPTION_WAIT},
     {"drop", no_argument, NULL, OPTION_DROP},
@@ -268,6 +281,14 @@ static int options_list(send_options *o, int option, char *value) {
                                                         : options_wrong("attribute", value, "not KEY=VALUE");
 }
 
+static const char **options_file_of(send_options *o, int option) {
+    if (option == OPTION_CA)
+        return &o->ca_file;
+    if (option == OPTION_CERTIFICATE)
+        return &o->certificate_file;
+    return option == OPTION_KEY ? &o->key_file : &o->token_file;
+}
+
 /* Returns -1, or the exit status. */
 static int options_take(send_options *o, options_seen *seen, int option, char *value) {
     switch (option) {
@@ -286,6 +307,12 @@ static int options_take(send_options *o, options_seen *seen, int option, char *v
         return -1;
     case OPTION_INSTANCE:
         o->instance = value;
+        return -1;
+    case OPTION_CA:
+    case OPTION_CERTIFICATE:
+    case OPTION_KEY:
+    case OPTION_TOKEN_FILE:
+        *options_file_of(o, option) = value;
         return -1;
     case OPTION_JSON:
         o->json = true;

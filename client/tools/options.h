@@ -24,8 +24,9 @@ typedef struct send_options {
     const char *profile; /* NULL: chosen by the datasets; "none": never */
     uint32_t mode;
     const char *instance;
-    uint32_t timeout_ms; /* without progress; 0: none */
-    uint32_t wait_ms;    /* for a server that is not there yet */
+    const char *ca_file, *certificate_file, *key_file, *token_file; /* NULL: not given */
+    uint32_t timeout_ms;                                            /* without progress; 0: none */
+    uint32_t wait_ms;                                               /* for a server that is not there yet */
     bool no_reconnect;
     bool drop; /* whole batches rather than be held back */
     bool json;

@@ -13,6 +13,7 @@
 #include "say.h"
 
 enum {
+    SESSION_TOKEN_BYTES = 1024,
     SESSION_SLICE_MS = 500,        /* how long a call waits before we look at the clock and at Ctrl-C */
     SESSION_TICK_MS = 10,          /* --speed real */
     SESSION_ALIVE_MS = 1000,       /* without events, how often we say that the instrument is alive */
@@ -190,6 +191,19 @@ static int session_map(session *s) {
     return -1;
 }
 
+/* The first line of the file. */
+static int session_read_token(session *s, char token[SESSION_TOKEN_BYTES], size_t *ret_bytes) {
+    FILE *f = fopen(s->options->token_file, "re");
+    bool read = f && fgets(token, SESSION_TOKEN_BYTES, f);
+    if (f)
+        fclose(f);
+    *ret_bytes = read ? strcspn(token, "\r\n") : 0;
+    if (*ret_bytes > 0)
+        return 0;
+    session_fault(s, "--token-file", "no token can be read from it");
+    return -1;
+}
+
 static int session_connect(session *s) {
     photon_client_options o;
     photon_client_error err;
@@ -200,6 +214,15 @@ static int session_connect(session *s) {
     o.client_name = "photon-send";
     o.software = software;
     o.instance = s->options->instance;
+    o.ca_file = s->options->ca_file;
+    o.certificate_file = s->options->certificate_file;
+    o.key_file = s->options->key_file;
+    char token[SESSION_TOKEN_BYTES];
+    if (s->options->token_file) {
+        if (session_read_token(s, token, &o.token_bytes) != 0)
+            return -1;
+        o.token = token;
+    }
     o.reconnect = !s->options->no_reconnect;
     o.wait_for_server = s->options->wait_ms != 0;
     if (s->options->timeout_ms)

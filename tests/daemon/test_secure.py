@@ -231,6 +231,37 @@ def what_is_configured_must_be_there():
             place.config = before
 
 
+# ---- our own client ----
+
+
+def send(place, daemon, name, *options, count=100000, expect=0):
+    """Simulated events by photon-send, over TLS, and how many are in the file."""
+    photond.tool("photon-send", "--to", daemon.tls.replace("127.0.0.1", "localhost"), "--run", name, "--simulate", "lincam",
+                 "--count", str(count), "--speed", "max", "--timeout", "240s", *options, expect=expect)
+    return None if expect else len(stored.File(daemon.path(name + ".photons")).columns["/photons/x"])
+
+
+def photon_send_over_tls():
+    with Place(client_ca=True) as place:
+        token_file = os.path.join(place.folder.name, "token")
+        with open(token_file, "w") as f:
+            f.write(place.token("sender") + "\n")
+        certificate, key = place.pki.client("sender")
+        other = certificates.Authority(os.path.join(place.folder.name, "other"), "other")
+        stranger, stranger_key = other.client()
+        ca = ("--ca", place.pki.ca)
+        with place.daemon() as d:
+            assert send(place, d, "by-token", *ca, "--token-file", token_file) == 100000
+            assert send(place, d, "by-certificate", *ca, "--certificate", certificate, "--key", key) == 100000
+            assert send(place, d, "long", *ca, "--token-file", token_file, count=1000000) == 1000000
+            send(place, d, "none", *ca, expect=2)
+            send(place, d, "none", "--token-file", token_file, expect=2)  # the server's CA is not the system's
+            send(place, d, "none", "--ca", other.ca, "--token-file", token_file, expect=2)
+            send(place, d, "none", *ca, "--certificate", stranger, "--key", stranger_key, expect=2)
+            send(place, d, "none", "--ca", "/nonexistent", expect=2)
+            assert not os.path.exists(d.path("none.photons"))
+
+
 # ---- TLS that is none ----
 
 
@@ -308,25 +339,17 @@ def handshakes_cut_anywhere():
             for s in left:
                 until_closed(s)
             photond.wait_for(lambda: not d.status()["connections"])
-            with photond_patience(d):
-                c = ingest.Connection(d.tls, tls=place.context())
-                c.hello(token=token.encode())
-                check(d, records(c))
+            be_patient(d)
+            c = ingest.Connection(d.tls, tls=place.context())
+            c.hello(token=token.encode())
+            check(d, records(c))
 
 
-class photond_patience:
-    """With a time for Hello that a busy machine needs."""
-
-    def __init__(self, daemon):
-        self.daemon = daemon
-
-    def __enter__(self):
-        self.daemon.config["hello_timeout_s"] = 120
-        self.daemon.command()  # writes the configuration
-        photond.tool("photonctl", "reload", "--control", self.daemon.control)
-
-    def __exit__(self, *_):
-        pass
+def be_patient(daemon):
+    """From now on with a time for Hello that a busy machine needs."""
+    daemon.config["hello_timeout_s"] = 120
+    daemon.command()  # writes the configuration
+    photond.tool("photonctl", "reload", "--control", daemon.control)
 
 
 def a_slow_handshake_is_ended():
@@ -556,19 +579,24 @@ def users_of_the_ingest_socket():
         assert os.waitpid(pid, 0)[1] == 0
 
 
-CASES = [tokens_right_wrong_and_none, tokens_come_and_go, rights_are_kept_apart, certificates_of_clients,
-         a_certificate_or_a_token, a_client_knows_its_server, what_is_configured_must_be_there, handshakes_cut_anywhere,
-         a_slow_handshake_is_ended, garbage_and_plain_speakers, versions_and_renegotiation, two_hundred_connections,
-         big_messages, killed_in_the_middle, who_connects_too_often_is_refused, users_of_the_control_socket,
-         users_of_the_ingest_socket]
+PARTS = {
+    "rights": [tokens_right_wrong_and_none, tokens_come_and_go, rights_are_kept_apart, users_of_the_control_socket,
+               users_of_the_ingest_socket, who_connects_too_often_is_refused],
+    "certificates": [certificates_of_clients, a_certificate_or_a_token, a_client_knows_its_server,
+                     what_is_configured_must_be_there],
+    "client": [photon_send_over_tls],
+    "hostile": [handshakes_cut_anywhere, a_slow_handshake_is_ended, garbage_and_plain_speakers, versions_and_renegotiation],
+    "load": [two_hundred_connections, big_messages, killed_in_the_middle],
+}
 
 
 def main():
-    for case in [c for c in CASES if len(sys.argv) < 2 or c.__name__ in sys.argv]:
-        started = time.monotonic()
-        print(case.__name__, flush=True)
-        case()
-        print("  %.1f s" % (time.monotonic() - started), flush=True)
+    for part in sys.argv[1:] or PARTS:
+        for case in PARTS[part]:
+            started = time.monotonic()
+            print(case.__name__, flush=True)
+            case()
+            print("  %.1f s" % (time.monotonic() - started), flush=True)
 
 
 if __name__ == "__main__":

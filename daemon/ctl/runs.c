@@ -1,4 +1,4 @@
-/* Commands that do something to a run: start, stop, export. */
+/* Commands that do something to a run: start, stop, flush, note, export. */
 #include <string.h>
 #include <time.h>
 
@@ -47,14 +47,17 @@ static int run_wait(const ctl_call *call, json_t *asked, run_arrived *arrived) {
     return code == CLI_OK ? run_report(call, run) : code;
 }
 
-/* `command NAME`, and then the waiting. */
-static int run_command(const cli_command *self, int argc, char **argv, run_arrived *arrived) {
+/* `command NAME`, or `command NAME TEXT`, and then the waiting. */
+static int run_command(const cli_command *self, int argc, char **argv, int n, run_arrived *arrived) {
     ctl_call call;
     json_t *asked = NULL;
-    int code = ctl_begin(&call, self, "jn", argc, argv, 1);
+    int code = ctl_begin(&call, self, "jn", argc, argv, n);
     if (code >= 0)
         return code;
-    code = ctl_request(&call, self->name, json_pack("{s:s}", "run", argv[optind]), &asked);
+    json_t *members = json_pack("{s:s}", "run", argv[optind]);
+    if (n > 1 && members && json_object_set_new(members, "text", json_string(argv[optind + 1])) != 0)
+        return cli_fail(self, "the text is no UTF-8");
+    code = ctl_request(&call, self->name, members, &asked);
     if (code != CLI_OK)
         return code;
     return call.no_wait ? run_report(&call, asked) : run_wait(&call, asked, arrived);
@@ -71,7 +74,7 @@ static bool never(const json_t *asked, const json_t *run) {
 }
 
 static int stop_run(const cli_command *self, int argc, char **argv) {
-    return run_command(self, argc, argv, never);
+    return run_command(self, argc, argv, 1, never);
 }
 
 const cli_command ctl_stop = {"stop", "close a run; its producer is told",
@@ -87,7 +90,7 @@ static bool exported(const json_t *asked, const json_t *run) {
 }
 
 static int export_run(const cli_command *self, int argc, char **argv) {
-    return run_command(self, argc, argv, exported);
+    return run_command(self, argc, argv, 1, exported);
 }
 
 const cli_command ctl_export = {"export", "export the summaries of a run now",
@@ -96,6 +99,37 @@ const cli_command ctl_export = {"export", "export the summaries of a run now",
                                 "anyway. Exit status 1: there is no such run,\n"
                                 "or it has no summaries.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
                                 export_run};
+
+static bool synced(const json_t *asked, const json_t *run) {
+    return run_number(run, "syncs") >= run_number(asked, "until");
+}
+
+static int flush_run(const cli_command *self, int argc, char **argv) {
+    return run_command(self, argc, argv, 1, synced);
+}
+
+const cli_command ctl_flush = {
+    "flush", "make all of a run durable now",
+    "Usage: photonctl flush NAME [--no-wait] [--json]\n"
+    "Syncs what a running run has taken, without waiting for the next interval. When it returns with 0, all "
+    "that had come\n"
+    "before is on the disk. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP
+        CTL_COMMON_HELP,
+    flush_run};
+
+static int note_run(const cli_command *self, int argc, char **argv) {
+    return run_command(self, argc, argv, 2, synced);
+}
+
+const cli_command ctl_note = {
+    "note", "write a note into a run, at the place where it is now",
+    "Usage: photonctl note NAME TEXT [--no-wait] [--json]\n"
+    "The text becomes a marker (attribute photond.marker.N) at the next photon, and is on the disk when this "
+    "returns with 0.\n"
+    "At most 2000 bytes. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP
+    "\nExample:\n"
+    "  photonctl note cells-7 'buffer exchanged'\n",
+    note_run};
 
 static int start_run(const cli_command *self, int argc, char **argv) {
     ctl_call call;

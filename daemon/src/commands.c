@@ -30,11 +30,11 @@ static pd_run *request_run(const pd_commands *c, const json_t *request, pd_error
 }
 
 static json_t *run_reply(const pd_run *run) {
-    return json_pack("{s:s, s:s, s:s, s:s?, s:I, s:I, s:I}", "run", run->name, "id", run->id_hex, "state",
-                     pd_run_state_name(run), "failure",
+    return json_pack("{s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I}", "run", run->name, "id", run->id_hex,
+                     "state", pd_run_state_name(run), "failure",
                      run->state == PD_RUN_FAILED ? run->failure.text : NULL, "received",
                      (json_int_t)run->received, "durable", (json_int_t)run->durable, "exports",
-                     (json_int_t)run->summary.exports);
+                     (json_int_t)run->summary.exports, "syncs", (json_int_t)run->n_syncs);
 }
 
 /* ---- looking ---- */
@@ -99,6 +99,36 @@ static json_t *command_export(void *user, const json_t *request, pd_error *err) 
     return NULL;
 }
 
+static json_t *flush_reply(pd_run *run) {
+    json_t *reply = run_reply(run);
+    uint64_t until = pd_run_flush(run);
+    if (reply)
+        json_object_set_new(reply, "until", json_integer((json_int_t)until));
+    return reply;
+}
+
+static pd_run *request_running(const pd_commands *c, const json_t *request, pd_error *err) {
+    pd_run *run = request_run(c, request, err);
+    if (!run || run->state == PD_RUN_RUNNING)
+        return run;
+    pd_error_set(err, "run %s is not running", run->name);
+    return NULL;
+}
+
+static json_t *command_flush(void *user, const json_t *request, pd_error *err) {
+    pd_run *run = request_running(user, request, err);
+    return run ? flush_reply(run) : NULL;
+}
+
+static json_t *command_note(void *user, const json_t *request, pd_error *err) {
+    pd_run *run = request_running(user, request, err);
+    const char *text = run ? request_text(request, "text", NULL, err) : NULL;
+    if (!text || pd_run_note(run, text, err) != 0)
+        return NULL;
+    pd_log(PD_LOG_INFO, "run %s: note by photonctl: %s", run->name, text);
+    return flush_reply(run);
+}
+
 static int start_check(pd_commands *c, const char *name, const char *profile, bool force, pd_error *err) {
     char line[PD_LOOK_LINE_BYTES], stuck[PD_LOOK_LINE_BYTES];
     const char *fault = wire_run_name_fault(name);
@@ -153,6 +183,7 @@ static json_t *command_reload(void *user, const json_t *request, pd_error *err) 
 const pd_control_command pd_command_list[] = {
     {"status", command_status, PD_RIGHT_VIEW},    {"run", command_run, PD_RIGHT_VIEW},
     {"start", command_start, PD_RIGHT_CONTROL},   {"stop", command_stop, PD_RIGHT_CONTROL},
+    {"flush", command_flush, PD_RIGHT_CONTROL},   {"note", command_note, PD_RIGHT_CONTROL},
     {"export", command_export, PD_RIGHT_CONTROL}, {"drain", command_drain, PD_RIGHT_CONTROL},
     {"reload", command_reload, PD_RIGHT_CONTROL},
 };

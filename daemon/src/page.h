@@ -22,8 +22,8 @@ typedef struct pd_page {
     uint32_t column;
     uint32_t n_items;
     uint64_t first_item;
-    bool sealed;             /* takes no more items */
-    bool given_up;           /* its run failed while it was being encoded */
+    bool sealed;   /* takes no more items */
+    bool given_up; /* its run failed while it was being encoded */
     int encode_result;
     uv_work_t work;
     pd_order order;

@@ -202,6 +202,8 @@ struct pd_run {
     bool warned;            /* as in its spec */
     uint64_t export_interval_ms;
 
+    uint64_t n_syncs; /* that came back */
+
     /* Records (run_records.c). */
     uint64_t n_records[PD_RECORD_KINDS]; /* written: the next one's number */
     uint64_t loss_item, loss_count;      /* what the hardware lost and no record says yet */
@@ -276,6 +278,13 @@ void pd_run_alive(pd_run *run, bool known, int64_t ticks);
 /* Closes a running run; `reason` is NULL when the client asked. Without effect in other states, but an opening run is
  * closed as soon as it is open. */
 void pd_run_close(pd_run *run, const char *reason);
+
+/* All that a running run has taken becomes durable at once, its records included: when n_syncs is what this returns. */
+uint64_t pd_run_flush(pd_run *run);
+
+/* A note of the daemon's at the place where the run is now: a marker, as durable as data with the next sync. Returns 0, or -1
+ * with err. */
+PD_MUST_USE int pd_run_note(pd_run *run, const char *text, pd_error *err);
 
 /* Bytes of batches that could be taken now. */
 uint64_t pd_run_credit(const pd_run *run);

@@ -53,6 +53,7 @@ static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
 }
 
 static void mark_synced(pd_run *run, const pd_run_mark *m) {
+    run->n_syncs++;
     run->durable = m->task.mark.sequence;
     for (uint32_t c = 0; c < run->n_columns; c++)
         column_durable(run, c, m->datasets[c].items);
@@ -132,9 +133,10 @@ static bool sync_is_early(const pd_run *run) {
 
 static bool sync_is_due(const pd_run *run) {
     uint64_t interval_ns = run->engine->config->sync_interval_ms * NS_PER_MS;
-    return !run->sync_out && run->synced < run->received &&
-           (run->last_sync_ns == 0 || run->sync_wanted || sync_is_early(run) ||
-            uv_hrtime() - run->last_sync_ns >= interval_ns);
+    if (run->sync_out || run->sync_wanted)
+        return !run->sync_out;
+    return run->synced < run->received &&
+           (run->last_sync_ns == 0 || sync_is_early(run) || uv_hrtime() - run->last_sync_ns >= interval_ns);
 }
 
 static void mark_now(pd_run *run) {
@@ -152,7 +154,7 @@ static void mark_tick(uv_timer_t *timer) {
 }
 
 void pd_run__mark_due(pd_run *run) {
-    if (run->state != PD_RUN_RUNNING || run->synced == run->received)
+    if (run->state != PD_RUN_RUNNING || (run->synced == run->received && !run->sync_wanted))
         return;
     if (!run->sync_out && (run->sync_wanted || sync_is_early(run)))
         mark_now(run);
@@ -161,8 +163,15 @@ void pd_run__mark_due(pd_run *run) {
 }
 
 void pd_run_make_durable(pd_run *run) {
-    run->sync_wanted = run->synced < run->received;
+    run->sync_wanted = run->sync_wanted || run->synced < run->received;
     pd_run__mark_due(run);
+}
+
+uint64_t pd_run_flush(pd_run *run) {
+    run->sync_wanted = true;
+    uint64_t until = run->n_syncs + (run->sync_out ? 2 : 1);
+    pd_run__mark_due(run);
+    return until;
 }
 
 void pd_run__all_durable(pd_run *run) {

@@ -20,6 +20,8 @@
 
 enum {
     RECORDS_LOSSES_MAX = 1000, /* gaps of the hardware: later ones are added to the last */
+    RECORDS_NOTES_MAX = 10000, /* markers of a run with which the daemon adds another */
+    RECORDS_NOTE_BYTES = 2000,
     RECORDS_KEY_BYTES = 40
 };
 
@@ -114,6 +116,25 @@ static json_t *gap_json(const pd_run *run, uint64_t item, uint64_t count, const 
     return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name, "item",
                      (json_int_t)item, "count", (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic",
                      (json_int_t)uv_hrtime(), "utc", (json_int_t)pd_utc_ns());
+}
+
+int pd_run_note(pd_run *run, const char *text, pd_error *err) {
+    const pd_group *group = &run->groups[0];
+    const char *fault = wire_attribute_fault("note", text);
+    if (fault || !*text || strlen(text) > RECORDS_NOTE_BYTES)
+        return pd_error_set(err, "the note: %s",
+                            fault    ? fault
+                            : !*text ? "it is empty"
+                                     : "longer than 2000 bytes");
+    if (run->n_records[PD_RECORD_MARKER] >= RECORDS_NOTES_MAX)
+        return pd_error_set(err, "run %s has %d notes and markers, more are not allowed", run->name,
+                            RECORDS_NOTES_MAX);
+    json_t *json = json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item",
+                             (json_int_t)group->items, "text", text, "utc", (json_int_t)pd_utc_ns());
+    if (record_write(run, PD_RECORD_MARKER, run->n_records[PD_RECORD_MARKER], json) != 0)
+        return pd_error_set(err, "out of memory");
+    run->n_records[PD_RECORD_MARKER]++;
+    return 0;
 }
 
 void pd_run__lost(pd_run *run, uint64_t item, uint64_t count) {

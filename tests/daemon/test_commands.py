@@ -59,7 +59,7 @@ def a_failed_run_says_why():
         c = producer(daemon, "cam")
         run = c.open("lost")
         c.batch(run, photons())
-        c.wait_ack(run, received=1)
+        c.wait_ack(run, durable=1)  # the first is synced at once, the next one in an hour
         os.unlink(daemon.path("lost.photons"))
         said = refused(daemon, "stop", "lost")
         assert "run lost failed" in said and "by another program" in said, said
@@ -79,6 +79,40 @@ def exports_at_once():
             assert got.strip() == str(1000 * n), got
         c.open("bare", summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
         assert "run bare has no summaries" in refused(daemon, "export", "bare")
+
+
+def flushes_and_notes():
+    """Nothing is synced but by order."""
+    with photond.Daemon(config=dict(CONFIG, sync_interval_ms=3600000, resume_timeout_s=3600)) as daemon:
+        c = producer(daemon, "cam")
+        run = c.open("kept")
+        c.batch(run, photons())
+        c.wait_ack(run, received=1)
+        assert ctl(daemon, "flush", "kept") == "kept: running\n"
+        assert own(daemon, "kept")["sequence_durable"] == 1
+        ctl(daemon, "flush", "kept")  # nothing has come since
+        c.batch(run, photons())
+        c.wait_ack(run, received=2)
+        assert ctl(daemon, "note", "kept", "buffer \u00e4\nexchanged") == "kept: running\n"
+        assert own(daemon, "kept")["sequence_durable"] == 2
+        ctl(daemon, "note", "kept", "and again")  # durable without any data
+        daemon.kill()
+        daemon.start()
+        assert own(daemon, "kept")["sequence_durable"] == 2
+        assert ctl(daemon, "note", "kept", "after the crash") == "kept: detached\n"
+        ctl(daemon, "stop", "kept")
+        notes = [json.loads(v) for k, v in sorted(stored.File(daemon.path("kept.photons")).attributes.items())
+                 if k.startswith("photond.marker.")]
+        assert [(n["item"], n["text"]) for n in notes] == [(2000, "buffer \u00e4\nexchanged"), (2000, "and again"),
+                                                           (2000, "after the crash")], notes
+        assert "there is no open run kept" in refused(daemon, "flush", "kept")
+        producer(daemon, "two").open("more")
+        assert "it is empty" in refused(daemon, "note", "more", "")
+        assert "longer than 2000 bytes" in refused(daemon, "note", "more", "x" * 2001)
+
+
+def own(daemon, name):
+    return next(r for r in daemon.status()["runs"] if r["name"] == name)
 
 
 def a_producer_joins_an_announced_run():
@@ -147,7 +181,7 @@ def talk(daemon, line):
         return s.makefile().readline()
 
 
-CASES = [stops_a_run, a_failed_run_says_why, exports_at_once, a_producer_joins_an_announced_run, drains, requests_that_are_none]
+CASES = [stops_a_run, a_failed_run_says_why, exports_at_once, flushes_and_notes, a_producer_joins_an_announced_run, drains, requests_that_are_none]
 
 
 def main():

@@ -149,6 +149,11 @@ def stops(path):
     expect(conversation(path, [(export, RUN), (ASK, RUN), (ASK, dict(RUN, exports=8))], "export", "scan"), 0, "scan: running")
     got = expect(conversation(path, [(export, RUN), (ASK, dict(RUN, exports=8))], "export", "scan", "--json"), 0)
     assert json.loads(got[1]) == dict(RUN, exports=8)
+    note = {"command": "note", "run": "scan", "text": "t\u00e4"}
+    expect(conversation(path, [(note, dict(RUN, syncs=4, until=6)), (ASK, dict(RUN, syncs=5)), (ASK, dict(RUN, syncs=6))], "note", "scan",
+                        "t\u00e4"), 0, "scan: running")
+    flush = {"command": "flush", "run": "scan"}
+    expect(conversation(path, [(flush, dict(RUN, syncs=4, until=5)), (ASK, dict(RUN, syncs=5))], "flush", "scan"), 0, "scan: running")
     expect(conversation(path, [(export, RUN), (ASK, {"ok": False, "error": "forgotten"})], "export", "scan"), 1, errors=["forgotten"])
 
 
@@ -170,7 +175,7 @@ def commands(path):
 def usage():
     expect(photonctl(), 2, errors=["Usage: photonctl COMMAND"])
     expect(photonctl("--help"), 0, "status", "version", "Exit status")
-    for command in ("status", "runs", "start", "stop", "export", "drain", "reload", "version"):
+    for command in ("status", "runs", "start", "stop", "flush", "note", "export", "drain", "reload", "version"):
         expect(photonctl(command, "--help"), 0, "Usage: photonctl " + command, "--control ADDRESS")
     expect(photonctl("verify-summaries", "--help"), 0, "Usage: photonctl verify-summaries RUN.daf")
     expect(photonctl("verify-summaries", "x"), 2, errors=["arguments are missing"])

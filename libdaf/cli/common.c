@@ -15,6 +15,7 @@ void command_options(daf_options *options, daf_executor *executor, cli_pool *poo
                                .wait = cli_pool_wait,
                                .n_threads = cli_pool_threads(pool)};
     daf_options_init(options);
+    options->copies = true; /* another program may cut a file while it is printed */
     if (pool)
         options->executor = executor;
 }

@@ -18,15 +18,16 @@ typedef struct daf__extent {
 int daf__component_count(const daf__file *f, daf_type type, uint64_t *ret, daf_error *err);
 
 typedef enum daf__access {
-    DAF__VIEW,       /* flat numeric values as a view of the file, everything else decoded */
-    DAF__VIEW_DENSE, /* so of a dense property; the parts of a sparse one, which are looked at, as copies */
-    DAF__COPY        /* nothing mapped, so that a file that is cut meanwhile is an error and no signal */
+    DAF__COPY,       /* nothing mapped, so that a file that is cut meanwhile is an error and no signal */
+    DAF__VIEW_DENSE, /* flat numeric values of a dense property as a view of the file; all else as copies */
+    DAF__VIEW_SPARSE /* so of the parts of a sparse one */
 } daf__access;
 
-/* Reads the array; chunks through the handle's executor.
+/* Reads the array; chunks through the handle's executor. view: flat numeric values as a view of the file, unless the
+ * handle wants copies.
  * Returns 0; DAF_ERR_TRUNCATED; DAF_ERR_CORRUPT; DAF_ERR_UNSUPPORTED; DAF_ERR_LIMIT; ... */
 int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
-                        const daf__component *c, daf__access access, daf_error *err);
+                        const daf__component *c, bool view, daf_error *err);
 
 /* Reads the elements of `range`, of packed ones only from the chunks that hold some. */
 int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,

@@ -52,11 +52,11 @@ static int copy_flat(daf__file *f, daf_array *a, daf_error *err) {
     return rc;
 }
 
-static int load_flat(daf__file *f, daf_array *a, daf__access access, daf_error *err) {
+static int load_flat(daf__file *f, daf_array *a, bool view, daf_error *err) {
     int rc = check_size(f, a, err);
     if (rc)
         return rc;
-    if (f->size == 0 || access == DAF__COPY || !BYTES_HOST_IS_LITTLE)
+    if (f->size == 0 || !view || !BYTES_HOST_IS_LITTLE)
         return copy_flat(f, a, err);
     daf_error details;
     rc = f->ops->map(f, &a->map, &details);
@@ -110,7 +110,7 @@ static int load_shard(const daf *d, daf__file *f, daf_array *a, const daf__exten
 }
 
 int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
-                        const daf__component *c, daf__access access, daf_error *err) {
+                        const daf__component *c, bool view, daf_error *err) {
     daf_array *a = daf__array_new(c->type, extent->rows, extent->columns);
     int rc = 0;
     if (!a)
@@ -121,7 +121,7 @@ int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__
     else if (c->type == DAF_STRING)
         rc = load_lines(f, a, err);
     else
-        rc = load_flat(f, a, access, err);
+        rc = load_flat(f, a, view && !d->settings.copies, err);
     if (rc)
         daf_array_free(a);
     else
@@ -150,7 +150,7 @@ static int read_flat_range(daf__file *f, daf_array *a, uint64_t rows, const daf_
 static int slice_all(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
                      const daf__component *c, const daf_range *range, daf_error *err) {
     daf_array *all;
-    int rc = daf__component_load(&all, d, f, extent, c, DAF__COPY, err);
+    int rc = daf__component_load(&all, d, f, extent, c, false, err);
     if (rc)
         return rc;
     rc = daf_array_slice(ret, all, range, err);

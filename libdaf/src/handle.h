@@ -15,6 +15,7 @@ typedef struct daf__settings {
     uint64_t target_chunk_bytes;
     daf_pack_rule pack_rule;
     bool non_finite_scalars;
+    bool copies;          /* nothing is mapped */
     uint64_t cache_bytes; /* of decoded chunks that a reader keeps */
     uint64_t zip_max_bytes;
     daf__http_settings http;

@@ -104,7 +104,8 @@ static int load_dense(attempt *t, daf_error *err) {
     daf__extent extent = {t->property->kind, t->rows, t->columns};
     daf_array **ret = &t->loaded.parts[DAF__VALUES];
     int rc = t->range ? daf__component_load_range(ret, t->d, t->files[DAF__VALUES], &extent, c, t->range, err)
-                      : daf__component_load(ret, t->d, t->files[DAF__VALUES], &extent, c, t->access, err);
+                      : daf__component_load(ret, t->d, t->files[DAF__VALUES], &extent, c,
+                                            t->access == DAF__VIEW_DENSE, err);
     if (rc)
         return rc;
     const daf_array *a = *ret;
@@ -128,9 +129,8 @@ static int load_part(attempt *t, daf__part part, uint64_t n, daf_error *err) {
     int rc = check_count(t, part, n, err);
     if (rc)
         return rc;
-    daf__access access = t->access == DAF__VIEW ? DAF__VIEW : DAF__COPY;
     return daf__component_load(&t->loaded.parts[part], t->d, t->files[part], &extent,
-                               &t->loaded.descriptor.parts[part], access, err);
+                               &t->loaded.descriptor.parts[part], t->access == DAF__VIEW_SPARSE, err);
 }
 
 static int count_stored(const attempt *t, uint64_t *nnz, daf_error *err) {

@@ -287,7 +287,7 @@ static int read_lines(daf_reader *r, daf_array **ret, const daf_range *range, da
     int rc = 0;
     if (!r->lines)
         rc = daf__component_load(&r->lines, r->d, r->opened.files[DAF__VALUES], &r->opened.extent, r->values,
-                                 DAF__COPY, err);
+                                 false, err);
     return rc ? rc : daf_array_slice(ret, r->lines, range, err);
 }
 

@@ -103,6 +103,7 @@ int daf__settings_init(daf__settings *ret, const daf_options *options, daf_error
                        .level = options->level,
                        .pack_rule = options->pack_rule,
                        .non_finite_scalars = options->non_finite_scalars,
+                       .copies = options->copies,
                        .zip_max_bytes = options->zip_max_bytes};
     uint64_t level = 0, target_kb = options->target_chunk_kb, cache_kb = options->local_cache_kb;
     int rc = 0;

@@ -106,7 +106,7 @@ int daf_sparse_to_dense(daf_array **ret, const daf_sparse *s, daf_error *err) {
 
 static int get_sparse(daf *d, daf_sparse **ret, const daf__property *p, daf_error *err) {
     daf__loaded l;
-    int rc = daf__property_load(d, &l, p, DAF__VIEW, NULL, err);
+    int rc = daf__property_load(d, &l, p, DAF__VIEW_SPARSE, NULL, err);
     if (rc)
         return rc;
     if (l.content.sparse) {

@@ -273,7 +273,7 @@ static int load_indices(subject *s, daf__content *c, daf_array *arrays[DAF__N_PA
         daf__extent x = extent_of(s, (daf__part)i);
         if (!s->descriptor.parts[i].present)
             continue;
-        rc = daf__component_load(&arrays[i], s->v->d, s->files[i], &x, &s->descriptor.parts[i], DAF__COPY,
+        rc = daf__component_load(&arrays[i], s->v->d, s->files[i], &x, &s->descriptor.parts[i], false,
                                  s->v->err);
         if (rc == 0)
             c->data[i] = daf_array_values(arrays[i]);

@@ -57,7 +57,7 @@ static int write_part(daf__zarr_exporter *x, const char *path, const daf__zarr_a
     daf__component target = *c;
     daf_array *values;
     daf__out *out;
-    int rc = daf__component_load(&values, x->from, f, &extent, c, DAF__COPY, err);
+    int rc = daf__component_load(&values, x->from, f, &extent, c, false, err);
     if (rc)
         return rc;
     target.packing.indexed = true;
@@ -204,7 +204,7 @@ static int put_lines(daf__zarr_exporter *x, const char *path, const daf__zarr_ar
                      const daf__component *c, daf_error *err) {
     daf__extent extent = {DAF__VECTOR, a->rows * a->columns, 1};
     daf_array *texts;
-    int rc = daf__component_load(&texts, x->from, f, &extent, c, DAF__COPY, err);
+    int rc = daf__component_load(&texts, x->from, f, &extent, c, false, err);
     if (rc)
         return rc;
     rc = daf__zarr_put_texts(x, path, a, texts->texts.next, err);

@@ -178,6 +178,10 @@ typedef struct daf_options {
     /* Decoded chunks that a daf_reader keeps. 0: environment DAF_PACKED_LOCAL_CACHE_KB, else 65536. */
     uint32_t local_cache_kb;
 
+    /* Values are always copies, never views of a file. Then no call, and nothing that one has got, raises SIGBUS when
+     * another program cuts a file meanwhile: that is DAF_ERR_TRUNCATED. Default false. */
+    bool copies;
+
     /* Each write is on the disk when the call (or daf_batch_commit) returns. Default false: the order of
      * renames protects against a killed process, not against a power cut. */
     bool sync;
@@ -404,8 +408,11 @@ DAF_API DAF_MUST_USE int daf_delete_scalar(daf *d, const char *name, daf_error *
 
 /* The values of an axis, a vector or a matrix. Independent of the handle it came from: it stays valid, with
  * the values of the moment it was got, until daf_array_free, whatever happens to the handle or the property.
- * Flat numeric values are views of the mapped file; nothing in this library ever changes those bytes or cuts them off,
- * but another program that does so in place changes the values, or makes reading them raise SIGBUS. */
+ * What daf_get_vector and daf_get_matrix hand out of flat numeric values are views of the mapped file, unless the handle
+ * was opened with options.copies. Nothing in this library ever changes those bytes or cuts them off, but another program
+ * that does so in place changes the values, or makes reading them raise SIGBUS. All else (axes, ranges, readers, slices,
+ * and what the library reads to copy, repack, reorder or export) is read, never mapped: there a file that is cut meanwhile
+ * is DAF_ERR_TRUNCATED. */
 typedef struct daf_array daf_array;
 
 /* NULL is fine. */
@@ -657,8 +664,8 @@ typedef struct daf_csc {
 
 /* A sparse vector or matrix that was got. What it holds obeys the rules of daf_csc: they are checked when it is
  * got. As a daf_array it is immutable and independent of the handle and the property until daf_sparse_free; flat
- * numeric parts are views of their mapped files, with what is said there about programs that change or cut such a
- * file in place. */
+ * numeric parts of a sparse property are views of their mapped files, unless options.copies is set, with what is said there
+ * about programs that change or cut such a file in place; the call that gets them looks at all of it. */
 typedef struct daf_sparse daf_sparse;
 
 /* NULL is fine. */

@@ -203,7 +203,7 @@ def within_one_archive(base):
 
 
 def takes_right_names_only(base):
-    here = os.path.join(base, "names")
+    here = os.path.join(base, "right-names")
     os.mkdir(here)
     source = os.path.join(FIXTURES, "packed", "zstd.daf")
     for command in ("copy", "merge"):

@@ -327,6 +327,13 @@ static int get_sparse_as_dense(daf *d, daf_error *err) {
     return rc;
 }
 
+static int get_dense_as_sparse(daf *d, daf_error *err) {
+    daf_sparse *s = NULL;
+    int rc = daf_get_sparse_vector(d, &s, "a", "v", err);
+    daf_sparse_free(s);
+    return rc;
+}
+
 static int repack(daf *d, daf_error *err) {
     daf_set_options o;
     daf_set_options_init(&o);
@@ -354,7 +361,8 @@ static int reorder(daf *d, daf_error *err) {
 }
 
 static int (*const copying[])(daf *d, daf_error *err) = {
-    get_texts, get_packed, get_axis, get_range, get_sparse_as_dense, repack, pack_flat, relayout, reorder};
+    get_texts, get_packed,          get_axis,  get_range, get_sparse_as_dense,
+    repack,    get_dense_as_sparse, pack_flat, relayout,  reorder};
 
 /* An error or the whole, but no signal, whenever it happens. */
 static void files_that_are_cut_are_errors(void **state) {
@@ -391,6 +399,40 @@ static void files_that_are_cut_are_errors(void **state) {
         }
     }
     assert_true(failures > 20);
+}
+
+/* What was got stays whole, and what is got after the cut is an error. */
+static void copies_outlive_a_cut(void **state) {
+    static int32_t values[4000] = {[3] = 1, [3999] = 2};
+    const char *path = test_path(state, "a.daf");
+    daf_set_options sparse;
+    daf_options options;
+    daf_array *a, *none;
+    daf_sparse *s, *none_sparse;
+    daf_error err;
+    daf *d;
+    test_make_base(path);
+    daf_set_options_init(&sparse);
+    sparse.form = DAF_FORM_SPARSE;
+    daf_options_init(&options);
+    options.copies = true;
+    OK(daf_open(&d, path, "r+", &options, e));
+    OK(daf_set_matrix(d, "a", "b", "flat", DAF_INT32, values, 4000, &sparse, e));
+    OK(daf_get_vector(d, &a, "a", "v", e));
+    OK(daf_get_sparse_matrix(d, &s, "a", "b", "flat", e));
+    assert_false(daf_array_is_mapped(a));
+    assert_false(daf_sparse_is_mapped(s));
+    int32_t last = ((const int32_t *)daf_array_values(a))[1999];
+    nftw(path, cut_one, 8, FTW_PHYS);
+    assert_int_equal(((const int32_t *)daf_array_values(a))[1999], last);
+    const daf_csc *csc = daf_sparse_csc(s);
+    assert_int_equal(csc->nnz, 2);
+    assert_int_equal(((const int32_t *)csc->values)[1], 2);
+    assert_true(daf_get_vector(d, &none, "a", "v", &err) < 0);
+    assert_true(daf_get_sparse_matrix(d, &none_sparse, "a", "b", "flat", &err) < 0);
+    daf_array_free(a);
+    daf_sparse_free(s);
+    daf_free(d);
 }
 
 /* A view stays as it was when its file is replaced, or goes. */
@@ -438,6 +480,7 @@ int main(void) {
         TEST(a_tree_that_moved_on_is_left_alone),
         TEST(a_reader_undoes_too),
         TEST(files_that_are_cut_are_errors),
+        TEST(copies_outlive_a_cut),
         TEST(views_outlive_their_files),
         TEST(views_outlive_a_memory_repository),
         TEST(a_journal_changes_nothing_behind_a_link),

@@ -187,11 +187,25 @@ daf__stamp daf__archive_stamp(const daf__archive *a, const daf__archive_entry *e
                         .changed_ns = e->staged ? -1 : (int64_t)e->offset};
 }
 
+/* A damaged directory may tell of any size. */
+static int check_sizes(const entry_file *f, daf_error *err) {
+    enum { MAX_RATIO = 65536 }; /* of bytes to compressed ones; zstd reaches half of it */
+    const daf__archive_entry *e = &f->entry;
+    bool good = e->method == DAF__ZIP_STORED ? e->packed_bytes == e->raw_bytes
+                                             : e->raw_bytes / MAX_RATIO <= e->packed_bytes;
+    return good ? 0
+                : daf__fail(err, DAF_ERR_CORRUPT, 0, e->offset,
+                            "%s: the archive says that %llu bytes of the entry hold %llu", f->base.where,
+                            (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
+}
+
 static int prepare(entry_file *f, daf_error *err) {
     daf__archive_whole w;
     if (f->entry.staged)
         return 0;
     int rc = daf__archive_check_method(&f->entry, f->name, err);
+    if (rc == 0)
+        rc = check_sizes(f, err);
     if (rc == 0)
         rc = daf__archive_look(&w, f->archive->io, f->archive->fd, f->archive->path, err);
     return rc ? rc : daf__archive_locate(&f->data, &w.base, &f->entry, f->name, err);

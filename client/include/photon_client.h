@@ -138,7 +138,7 @@ typedef struct photon_client_event {
 } photon_client_event;
 
 typedef struct photon_client_options {
-    const char *address;     /* "tcp://HOST:PORT", "tls://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
+    const char *address; /* "tcp://HOST:PORT", "tls://HOST:PORT", "tcp://[::1]:PORT", "unix:PATH"; required */
     const char *client_name; /* for people, in status and log; 1 to 128 bytes; default "photon-client" */
     /* Names this producer through its restarts, 1 to 128 bytes: a later connection of the same instance takes over
      * from an earlier one. Default: host name, process and a random number, which no restart shares. */
@@ -153,7 +153,7 @@ typedef struct photon_client_options {
     const char *ca_file;
     const char *certificate_file; /* to be shown, with those between it and its CA; default none */
     const char *key_file;         /* of that certificate; default: in certificate_file */
-    uint32_t connect_timeout_ms; /* for reaching the server and its Welcome; default 10,000 */
+    uint32_t connect_timeout_ms;  /* for reaching the server and its Welcome; default 10,000 */
     /* A server that answers no ping for so long is lost, unless it has said that it is paused; default 30,000. */
     uint32_t silence_timeout_ms;
     /* photon_client_connect() tries for connect_timeout_ms, so that the server may start later; default false. */

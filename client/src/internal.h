@@ -131,7 +131,7 @@ struct photon_client {
     wire_address address;
     char address_text[WIRE_ADDRESS_TEXT_BYTES];
     client_identity identity;
-    client_tls_trust *trust; /* NULL: without TLS */
+    client_tls_trust *trust;        /* NULL: without TLS */
     Photon__ServerMessage *welcome; /* the first; owns the strings of `server` */
     uint32_t silence_timeout_ms;
     uint32_t connect_timeout_ms;

@@ -42,7 +42,8 @@ static json_t *run_large(void *user, const json_t *request, pd_error *err) {
     return reply;
 }
 
-static const pd_control_command commands[] = {{"echo", run_echo, 1}, {"fail", run_fail, 1}, {"large", run_large, 1}};
+static const pd_control_command commands[] = {
+    {"echo", run_echo, 1}, {"fail", run_fail, 1}, {"large", run_large, 1}};
 
 static void answers(const char *line, const char *expected) {
     size_t bytes = 0;

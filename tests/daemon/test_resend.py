@@ -48,12 +48,13 @@ def finished(process, code=0, seconds=240):
 
 
 def connections_cut_at_any_byte(daemon, folder):
-    columns = recording(folder, 400000)
-    cuts = 1000 if LONG else 40
+    cuts, n = (1000, 8000000) if LONG else (40, 400000)
+    columns = recording(folder, n)
     with proxy.Proxy(daemon.tcp, random.Random(3), mean_bytes=30000, cuts=cuts) as p:
-        report = finished(sender(p.address, "cut", "--batch", "500", "--wait", "60s", folder), seconds=240 + LONG)
+        report = finished(sender(p.address, "cut", "--batch", "500", "--wait", "60s", folder),
+                          seconds=1800 if LONG else 240)
         assert p.n_cuts > cuts // 3, p.n_cuts
-    assert report["complete"] and report["durable"] == 400000, report
+    assert report["complete"] and report["durable"] == n, report
     stored.File(daemon.path("cut.photons")).expect(columns)
     print("cut %d times, %d messages of %d sent again" % (p.n_cuts, report["resent"], report["messages"]))
 

@@ -195,7 +195,7 @@ static int check_sizes(const entry_file *f, daf_error *err) {
                                              : e->raw_bytes / MAX_RATIO <= e->packed_bytes;
     return good ? 0
                 : daf__fail(err, DAF_ERR_CORRUPT, 0, e->offset,
-                            "%s: the archive says that %llu bytes of the entry hold %llu", f->base.where,
+                            "%s: cannot be decoded: %llu bytes are said to hold %llu", f->base.where,
                             (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
 }
 

@@ -45,6 +45,12 @@ class Manager:
     def count(self, key):
         return sum(key in fields for _, fields in self.notices)
 
+    def starves(self):
+        """Whether the watchdog is fed no more: what is fed all the time never stands still for so long."""
+        fed = self.count("WATCHDOG")
+        time.sleep(2)
+        return self.count("WATCHDOG") == fed
+
     def keys(self):
         """Of what was told once, in order; the watchdog's and the status lines are left out."""
         return [k for _, fields in self.notices for k in fields if k not in ("WATCHDOG", "STATUS")]

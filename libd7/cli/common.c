@@ -98,7 +98,8 @@ int command_compare(const command *self, d7_reader *r) {
 bool problem_hides_pages(const d7_problem *p) {
     return p->severity == D7_DAMAGE &&
            (p->code == D7_PROBLEM_BAD_FRAME || p->code == D7_PROBLEM_BAD_ENTRY ||
-            p->code == D7_PROBLEM_MISSING_PAGE || p->code == D7_PROBLEM_UNLISTED_PAGE);
+            p->code == D7_PROBLEM_MISSING_PAGE || p->code == D7_PROBLEM_UNLISTED_PAGE ||
+            p->code == D7_PROBLEM_UNPLACED);
 }
 
 int command_together(const command *self, const char *path, const d7_reader *r) {

@@ -72,7 +72,7 @@ static int take_listed(d7_reader *r, uint32_t ds, uint64_t offset) {
     if (!d->unsorted && d7__map_has(d, offset))
         return 0;
     if (offset < r->progress.known) {
-        r->progress.stale = true;
+        r->progress.stale |= !r->unplaced_from || offset < r->unplaced_from;
         return 0;
     }
     if (!d->unsorted && is_solid(r, offset)) {
@@ -99,6 +99,7 @@ static int take_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     if (!t->seen.has_pages || offset < t->seen.first_page)
         t->seen.first_page = offset;
     t->seen.has_pages = true;
+    t->seen.last_page = offset > t->seen.last_page ? offset : t->seen.last_page;
     if (t->skip_pages)
         return 0;
     offset = d7__reader_page_begin(t->reader, offset);
@@ -351,6 +352,7 @@ void d7_reader_free(d7_reader *r) {
     d7__release(&alloc, r->page.data);
     d7__lanes_free(r);
     d7__release(&alloc, r->solid);
+    d7__release(&alloc, r->holes);
     d7__tail_drop(r);
     d7__header_free(&alloc, &r->header);
     d7__attributes_free(&r->attributes);

@@ -41,9 +41,19 @@ typedef struct d7__progress {
     uint64_t last_index;      /* offset of an index of pages that no page follows, 0: there is none */
     uint64_t last_attributes; /* offset of the last Index entry that holds attributes, 0: none */
     uint64_t leftover;        /* offset of a global index without an epilogue, 0: there is none */
+    uint64_t broken_from;     /* damage at which the last look ended began here, 0: there was none; */
+    uint64_t broken_end;      /* the next entry begins here if nothing else is lost, 0: that is not known */
+    uint64_t island_end;      /* where the last index of pages ends, or the header */
+    bool drifting;            /* islands do not stand where they are due */
     bool epilogue_seen;
     bool stale;
 } d7__progress;
+
+/* A place [from, to) that a scan came by, where pages may have been of which no trace is left. */
+typedef struct d7__hole {
+    uint64_t from, to;
+    uint64_t after; /* the last whole entry before it */
+} d7__hole;
 
 /* The bytes by which a file that was cut and written anew is told from one that grew. */
 typedef struct d7__mark {
@@ -81,6 +91,10 @@ struct d7_reader {
     d7__progress progress;
     d7__solid *solid; /* [n_solid] rising */
     size_t n_solid, cap_solid;
+    d7__hole *holes; /* [n_holes] rising, of which no index tells what they held */
+    size_t n_holes, cap_holes;
+    uint64_t
+        unplaced_from; /* pages from here on are not in the map: their items' numbers are not known; 0: all are */
     d7__mark mark;
     bool replaced;       /* another file lies at the path */
     uint64_t seen_bytes; /* the file's length, */
@@ -107,6 +121,7 @@ typedef struct d7__index_seen {
     bool malformed;      /* it broke off before its end */
     bool impossible;     /* it lists a page that cannot be there */
     uint64_t first_page; /* smallest offset listed */
+    uint64_t last_page;  /* largest */
 } d7__index_seen;
 
 int d7__reader_no_memory(const d7_reader *r, d7_error *err);
@@ -204,6 +219,9 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err);
 
 /* The same for the pages that were added since. */
 int d7__reader_map_more(d7_reader *r, d7_error *err);
+
+/* Takes pages behind the first hole out of the map again, which is sorted. */
+void d7__map_cut(d7_reader *r);
 
 /* Forgets pages that are not settled. */
 void d7__map_unsettle(d7_reader *r);

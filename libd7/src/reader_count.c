@@ -135,6 +135,7 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err) {
     int rc = 0;
     bool uneven = false;
     d7__map_sort(r);
+    d7__map_cut(r);
     for (size_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
         rc = look_at_ends(r, (uint32_t)i, &uneven, err);
         r->datasets[i].n_settled = r->datasets[i].n_pages;
@@ -202,6 +203,7 @@ int d7__reader_map_more(d7_reader *r, d7_error *err) {
     int rc = 0;
     bool uneven = false;
     d7__map_sort(r);
+    d7__map_cut(r);
     for (uint32_t i = 0; i < r->header.n_datasets && rc == 0; i++) {
         d7__reader_dataset *d = &r->datasets[i];
         if (d->n_pages > d->n_settled)

@@ -104,6 +104,34 @@ void d7__map_sort(d7_reader *r) {
     }
 }
 
+static uint64_t first_hole(const d7_reader *r) {
+    uint64_t from = 0;
+    for (size_t i = 0; i < r->n_holes; i++)
+        from = from == 0 || r->holes[i].from < from ? r->holes[i].from : from;
+    return from;
+}
+
+/* The page that breaks off where a hole begins is still at its place. */
+void d7__map_cut(d7_reader *r) {
+    uint64_t from = first_hole(r);
+    bool any = false;
+    r->unplaced_from = from ? from + 1 : 0;
+    for (size_t i = 0; from && i < r->header.n_datasets; i++) {
+        d7__reader_dataset *d = &r->datasets[i];
+        size_t n = d7__map_find(d, r->unplaced_from);
+        n = n > d->n_settled ? n : d->n_settled;
+        any |= n < d->n_pages;
+        d->n_pages = n;
+    }
+    if (!any)
+        return;
+    d7_problem p = d7__problem(
+        D7_PROBLEM_UNPLACED, from,
+        "pages may be missing here, and no index tells of them: items behind have no known numbers "
+        "and are not read; d7 repair tells what is lost");
+    d7__problems_add(&r->problems, &p);
+}
+
 static int compare_refs(const void *a, const void *b) {
     return compare_offsets(&((const d7__page_ref *)a)->offset, &((const d7__page_ref *)b)->offset);
 }

@@ -8,6 +8,11 @@
  * goes for an island that lists what cannot be. Where a scan came by, bytes that whole entries fill hold those
  * entries and nothing else, whatever an index says.
  *
+ * Where a scan meets a hole (damage, or zeros, in which pages may have been) and no index that lists what was there,
+ * nothing tells which numbers the items behind it have: d7__hole. The lengths of the entries that can still be read
+ * tell it where they lead from one end of the hole to the other, and where an island was due and the next list begins
+ * right behind there was nothing else.
+ *
  * A file that grows is gone on with from where the last look ended (d7__progress). Source: the D7
  * specification, section 5. */
 #include <inttypes.h>
@@ -83,10 +88,79 @@ static void add_torn(d7_reader *r, const d7__entry *e) {
     add_lost(r, r->held ? D7_PROBLEM_BEING_WRITTEN : D7_PROBLEM_TORN_TAIL, e, reason);
 }
 
+/* ---- holes ---- */
+
+static int add_hole(d7_reader *r, uint64_t from, uint64_t to) {
+    if (r->framing.unframed)
+        return 0;
+    if (d7__grow(&r->alloc, &r->holes, &r->cap_holes, r->n_holes + 1, sizeof *r->holes) != 0)
+        return D7_ERR_NOMEM;
+    r->holes[r->n_holes++] = (d7__hole){.from = from, .to = to, .after = r->progress.last_entry};
+    return 0;
+}
+
+/* Damage begins; where the entry that it broke would have ended its beginning tells. */
+static void begin_broken(d7_reader *r, const d7__entry *e) {
+    d7__head head;
+    r->progress.broken_from = e->offset;
+    r->progress.broken_end =
+        d7__head_parse(e->head, e->n_head, &head) && head.body_bytes <= D7_ENTRY_BYTES_MAX
+            ? d7__frame_begin(d7__frame_end(e->offset, head.head_bytes + head.body_bytes))
+            : 0;
+}
+
+/* Was an island due where this entry ended, and nothing else up to the list of the next one? */
+static bool only_island_lost(const d7_reader *r, uint64_t begin, uint64_t end, uint64_t list_begin) {
+    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
+    return !r->progress.drifting && begin / step < end / step && end / step == list_begin / step;
+}
+
+/* What broke off is over at `at`, where the next entry begins, or the list of the next island. */
+static int end_broken(d7_reader *r, uint64_t at, bool list_begins) {
+    d7__progress *v = &r->progress;
+    uint64_t from = v->broken_from, end = v->broken_end;
+    v->broken_from = v->broken_end = 0;
+    if (from == 0 || end == at || (list_begins && end && end < at && only_island_lost(r, from, end, at)))
+        return 0;
+    return add_hole(r, from, at);
+}
+
+/* Does this index list what was in a hole? It lists pages before and behind it, or all that were before it and stands right
+ * behind. */
+static bool tells_of(const d7__entry *index, const d7__index_seen *seen, const d7__hole *h) {
+    return h->from >= seen->first_page &&
+           (h->from <= seen->last_page || (h->to == index->offset && h->after <= seen->last_page));
+}
+
+/* Each island lists all pages since the one before: where none was due in between, no page was before its first one. */
+static bool none_before(const d7_reader *r, const d7__index_seen *seen, const d7__hole *h) {
+    const d7__progress *v = &r->progress;
+    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
+    return !v->drifting && h->from >= v->island_end && h->to <= seen->first_page &&
+           v->island_end / step == seen->first_page / step;
+}
+
+/* Pages behind a hole that a reader has left out have to be learned anew. */
+static void resolve_holes(d7_reader *r, const d7__entry *index, const d7__index_seen *seen) {
+    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
+    size_t n = 0;
+    r->progress.drifting |=
+        seen->first_page >= r->progress.island_end && seen->last_page / step == index->offset / step;
+    for (size_t i = 0; i < r->n_holes; i++) {
+        bool told = tells_of(index, seen, &r->holes[i]) || none_before(r, seen, &r->holes[i]);
+        r->progress.stale |= told && r->unplaced_from;
+        if (!told || r->unplaced_from)
+            r->holes[n++] = r->holes[i];
+    }
+    r->n_holes = n;
+    r->progress.island_end = index->next;
+}
+
 /* A page that breaks off keeps its place, so that the items after it keep theirs. One in which another entry
  * begins was given up by its writer. */
 static int take_bad(d7_reader *r, const d7__entry *e) {
     uint32_t ds;
+    begin_broken(r, e);
     if (e->abandoned || !lost_dataset(r, e, &ds)) {
         add_lost(r, D7_PROBLEM_BAD_FRAME, e, e->reason);
         return 0;
@@ -95,16 +169,23 @@ static int take_bad(d7_reader *r, const d7__entry *e) {
     return d7__map_add(r, ds, e->offset);
 }
 
-/* Between two entries is more than padding: fragments of an entry whose beginning is lost, or whole blocks of
- * zeros. */
-static void check_gap(d7_reader *r, uint64_t from, const d7__entry *e, bool padding) {
+/* Between two entries is more than padding: fragments of an entry whose beginning is lost, or zeros that do not
+ * end with their block. */
+static int check_gap(d7_reader *r, uint64_t from, uint64_t to, const d7__entry *e, bool padding,
+                     bool list_begins) {
     d7__entry gap = {.offset = e->skipped};
+    from = d7__frame_begin(from);
     if (e->skipped != D7_NO_OFFSET) {
         add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "the rest of an entry whose beginning is not there");
-    } else if (!padding && e->offset - from >= D7_BLOCK_BYTES) {
+    } else if (!padding && to > from && (to - from >= D7_BLOCK_BYTES || to % D7_BLOCK_BYTES != 0)) {
         gap.offset = from;
-        add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "a block of zeros between entries");
+        add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "zeros between entries");
+    } else {
+        return 0;
     }
+    if (list_begins && only_island_lost(r, r->progress.last_entry, from, to))
+        return 0;
+    return add_hole(r, from, to);
 }
 
 /* ---- what is there ---- */
@@ -147,6 +228,8 @@ static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, boo
     d7__index_seen seen;
     int rc = d7__reader_take_index(r, entry, body, skip_pages, &seen);
     check_leftover(r, entry, &seen);
+    if (!skip_pages && seen.has_pages && !seen.malformed && !seen.impossible)
+        resolve_holes(r, entry, &seen);
     return rc;
 }
 
@@ -154,8 +237,11 @@ static const char moved_text[] = "more may be lost here: what follows may have o
 
 static int take_page(d7_reader *r, const d7__entry *entry, uint64_t dataset_id) {
     d7__progress *v = &r->progress;
-    if (dataset_id < r->header.n_datasets && d7__page_is_seam(r, (uint32_t)dataset_id, entry))
+    if (dataset_id < r->header.n_datasets && d7__page_is_seam(r, (uint32_t)dataset_id, entry)) {
         add(r, D7_PROBLEM_BAD_FRAME, entry->offset, moved_text);
+        if (add_hole(r, entry->offset, entry->next) != 0)
+            return D7_ERR_NOMEM;
+    }
     v->first_page = v->first_page ? v->first_page : entry->offset;
     v->last_index = 0;
     if (!d7__reader_page_is_possible(r, dataset_id, entry->offset))
@@ -173,6 +259,8 @@ static int take_entry(d7_reader *r, const d7__entry *entry) {
     case D7__KIND_DATA:
         if (!d7__page_dataset(body, &dataset_id))
             break;
+        if (dataset_id >= r->header.n_datasets && add_hole(r, entry->offset, entry->next) != 0)
+            return D7_ERR_NOMEM;
         return take_page(r, entry, dataset_id);
     case D7__KIND_INDEX:
         return take_index(r, entry, body, false);
@@ -185,12 +273,12 @@ static int take_entry(d7_reader *r, const d7__entry *entry) {
         return 0;
     case D7__KIND_HEADER:
         add(r, D7_PROBLEM_HEADER_PLACE, entry->offset, "a header that does not begin the file");
-        return 0;
+        return add_hole(r, entry->offset, entry->next);
     default:
         break;
     }
     add(r, D7_PROBLEM_BAD_ENTRY, entry->offset, "the entry is no message of this format");
-    return 0;
+    return add_hole(r, entry->offset, entry->next);
 }
 
 /* What an entry is, and whether that is all of it: with a wrong length in its framing it may be a part of others. */
@@ -210,34 +298,53 @@ static d7__kind kind_of(const d7__entry *entry, bool *ret_exact) {
 static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
     bool exact, follows = !after_damage && entry->offset == d7__frame_begin(from);
     d7__kind kind = kind_of(entry, &exact);
-    if (!after_damage)
-        check_gap(r, from, entry, kind == D7__KIND_EPILOGUE);
+    int rc = after_damage ? end_broken(r, entry->offset, false)
+                          : check_gap(r, from, entry->offset, entry, kind == D7__KIND_EPILOGUE, false);
+    if (rc != 0)
+        return rc;
     if (exact && add_solid(r, follows ? from : entry->offset, entry->next) != 0)
         return D7_ERR_NOMEM;
     r->progress.last_entry = entry->offset;
     return take_entry(r, entry);
 }
 
-/* Where a page that broke off should have ended; 0: it does not say. */
-static uint64_t end_of_bad(const d7__entry *e) {
-    d7__head head;
-    if (!d7__head_parse(e->head, e->n_head, &head) || head.body_bytes > D7_ENTRY_BYTES_MAX)
-        return 0;
-    return d7__frame_begin(d7__frame_end(e->offset, head.head_bytes + head.body_bytes));
+static int scan_bad(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
+    int rc = after_damage ? end_broken(r, entry->offset, false)
+                          : check_gap(r, from, entry->offset, entry, false, false);
+    return rc != 0 ? rc : take_bad(r, entry);
 }
 
-/* What comes next after a page that broke off and does not begin where that should have ended: nobody knows how much was in
- * between. */
-static void check_after_bad(d7_reader *r, uint64_t bad_end, const d7__entry *e) {
-    if (bad_end && e->offset != bad_end)
-        add(r, D7_PROBLEM_BAD_FRAME, bad_end, moved_text);
+/* Where the search for the next entry goes on after damage: where the broken one would have ended, if another begins there. */
+static int after_bad(d7_reader *r, const d7__entry *e, uint64_t *ret, d7_error *err) {
+    uint64_t end = r->progress.broken_end, size = r->source.size;
+    uint8_t bytes[D7__ENTRY_HEAD];
+    d7__head head;
+    size_t n;
+    *ret = e->next;
+    if (end == 0 || e->abandoned || end >= size)
+        return 0;
+    int rc = d7__entry_peek(&r->source, end, bytes, &n, err);
+    if (rc == 0 && d7__head_parse(bytes, n, &head) && head.body_bytes <= D7_ENTRY_BYTES_MAX &&
+        (head.kind != D7__KIND_DATA || head.dataset_id < r->header.n_datasets) &&
+        d7__frame_end(end, head.head_bytes + head.body_bytes) <= size)
+        *ret = end;
+    return rc;
+}
+
+/* Nothing more begins before `to`. Within the file that is where the next island's list begins, or what is behind. */
+static int scan_end(d7_reader *r, uint64_t from, uint64_t to, bool after_damage, const d7__entry *e) {
+    bool within = to < r->source.size;
+    if (after_damage)
+        return within ? end_broken(r, to, true) : 0;
+    if (within || e->skipped != D7_NO_OFFSET)
+        return check_gap(r, from, within ? to : r->source.size, e, !within, within);
+    return 0;
 }
 
 /* Takes every entry that begins in [from, to). The next look begins after the last whole entry, or where damage ends
  * within the file. */
 static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
-    bool after_damage = false;
-    uint64_t bad_end = 0;
+    bool after_damage = r->progress.broken_from != 0;
     r->source.window_bytes = SCAN_WINDOW_BYTES;
     for (;;) {
         d7__found found;
@@ -247,22 +354,22 @@ static int scan(d7_reader *r, uint64_t from, uint64_t to, d7_error *err) {
             return rc;
         if (from <= r->source.size)
             r->progress.covered = from;
-        if (found == D7__FOUND_END || entry.offset >= to) {
-            if (found == D7__FOUND_END && !after_damage)
-                check_gap(r, from, &entry, true);
-            return 0;
-        }
+        if (found == D7__FOUND_END || entry.offset >= to)
+            return scan_end(r, from, to, after_damage, &entry) == 0 ? 0 : d7__reader_no_memory(r, err);
         if (found == D7__FOUND_TORN) {
             add_torn(r, &entry);
             return 0;
         }
-        check_after_bad(r, bad_end, &entry);
-        bad_end = found == D7__FOUND_BAD && !entry.abandoned ? end_of_bad(&entry) : 0;
-        rc = found == D7__FOUND_BAD ? take_bad(r, &entry) : scan_entry(r, from, after_damage, &entry);
+        rc = found == D7__FOUND_BAD ? scan_bad(r, from, after_damage, &entry)
+                                    : scan_entry(r, from, after_damage, &entry);
         if (rc != 0)
             return d7__reader_no_memory(r, err);
         after_damage = found == D7__FOUND_BAD;
         from = entry.next;
+        if (after_damage)
+            rc = after_bad(r, &entry, &from, err);
+        if (rc != 0)
+            return rc;
     }
 }
 
@@ -306,6 +413,7 @@ typedef struct survey {
     uint64_t end;
     bool has_pages, sound;
     uint64_t first_page; /* smallest offset */
+    uint64_t last_page;  /* largest */
 } survey;
 
 static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
@@ -313,6 +421,7 @@ static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     offset = d7__reader_page_begin(s->reader, offset);
     if (!s->has_pages || offset < s->first_page)
         s->first_page = offset;
+    s->last_page = offset > s->last_page ? offset : s->last_page;
     s->has_pages = true;
     s->sound &=
         dataset_id < s->reader->header.n_datasets && offset >= s->reader->data_start && offset < s->end;
@@ -358,9 +467,13 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
         bool island = s.sound && s.has_pages && s.first_page >= v->covered;
         uint64_t hole_end = island && s.first_page < entry->offset ? s.first_page : entry->offset;
         bool hole = hole_end > d7__frame_begin(v->covered);
+        uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
+        v->drifting |= island && s.last_page / step == entry->offset / step;
         int rc = hole && !r->options.quick ? scan_hole(r, hole_end, entry, &body, err) : 0;
         if (rc != 0)
             return rc;
+        if (end_broken(r, hole_end, true) != 0)
+            return d7__reader_no_memory(r, err);
         if (v->first_page == 0 && s.sound && s.has_pages && !hole)
             v->first_page = s.first_page;
         if (take_index(r, entry, body, !s.sound && !r->options.quick) != 0)
@@ -427,8 +540,9 @@ int d7__reader_continue(d7_reader *r, uint64_t end, d7_error *err) {
 }
 
 int d7__reader_recover(d7_reader *r, d7_error *err) {
-    r->progress = (d7__progress){.covered = r->data_start};
-    r->n_solid = 0;
+    r->progress = (d7__progress){.covered = r->data_start, .island_end = r->data_start};
+    r->n_solid = r->n_holes = 0;
+    r->unplaced_from = 0;
     int rc = r->options.full || r->framing.unframed ? 0 : take_early(r, err);
     return rc != 0 ? rc : d7__reader_continue(r, UINT64_MAX, err);
 }

@@ -114,6 +114,9 @@ static void take_close(closing *c, uint64_t index, uint64_t at) {
     r->state = D7_STATE_CLOSED;
     r->global_index = index;
     r->epilogue = at;
+    r->n_holes = 0;
+    r->unplaced_from = 0;
+    d7__problems_drop(&r->problems, D7_PROBLEM_UNPLACED);
     r->progress = (d7__progress){.covered = r->source.size, .last_entry = at};
 }
 
@@ -149,6 +152,7 @@ static void drop_passing_problems(d7_reader *r) {
 /* Pages that begin before `end`, and how many items they have. */
 static int go_on(d7_reader *r, uint64_t end, d7_error *err) {
     d7__progress before = r->progress;
+    size_t n_holes = r->n_holes;
     int rc = d7__reader_continue(r, end, err);
     if (rc == 0 && !r->progress.stale)
         rc = d7__reader_map_more(r, err);
@@ -156,6 +160,7 @@ static int go_on(d7_reader *r, uint64_t end, d7_error *err) {
         return 0;
     d7__map_unsettle(r);
     r->n_solid = 0;
+    r->n_holes = n_holes;
     r->progress = before;
     return rc;
 }

@@ -133,7 +133,7 @@ int d7__tail_accept(d7_reader *r, d7_error *err) {
 uint64_t d7__tail_items(const d7_reader *r, uint32_t ds) {
     const d7_tail_slot *s = &r->tail.slot;
     d7_tail_dataset d;
-    if (s->slot_bytes == 0 || d7_tail_slot_dataset(s, ds, &d) != 0)
+    if (s->slot_bytes == 0 || r->unplaced_from || d7_tail_slot_dataset(s, ds, &d) != 0)
         return 0;
     return d.items - d.n_partial == d7__dataset_items(&r->datasets[ds]) ? d.n_partial : 0;
 }

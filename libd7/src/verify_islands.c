@@ -29,7 +29,8 @@ static void check_list(d7__verifier *v) {
         else if (page->offset < v->span_start)
             d7__verify_report(v, D7_PROBLEM_ISLAND_LIST, is->offset, page->dataset_id,
                               "the island lists a page from before the last island");
-        else if (!d7__map_has(&v->r->datasets[page->dataset_id], page->offset))
+        else if (!d7__map_has(&v->r->datasets[page->dataset_id], page->offset) &&
+                 (!v->r->unplaced_from || page->offset < v->r->unplaced_from))
             d7__verify_report(v, D7_PROBLEM_MISSING_PAGE, page->offset, page->dataset_id,
                               "an island lists a page that is not there");
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codec.h"
+#include "error.h"
 #include "reader_pages.h"
 #include "verify.h"
 
@@ -180,6 +181,26 @@ int d7__verify_passed(d7__verifier *v, uint32_t ds, uint64_t offset, d7_error *e
     return rc;
 }
 
+/* A page of which the reader cannot tell the items' numbers: damage in it is told all the same. */
+static int check_unplaced(d7__verifier *v, uint32_t ds, const d7__entry *entry, d7_error *err) {
+    d7_reader *r = v->r;
+    d7_type type = r->header.datasets[ds].type;
+    d7_error reason;
+    uint32_t id;
+    size_t n;
+    int rc = d7_page_count(type, entry->data, entry->bytes, &id, &n, &reason);
+    if (rc == 0 && n > D7_PAGE_BYTES_MAX / d7_type_size(type))
+        rc = d7__fail(&reason, D7_ERR_CORRUPT, 0, entry->offset, "it holds more items than the largest page");
+    r->page.n = r->page_items = 0;
+    if (rc == 0 && d7__buffer_reserve(&r->alloc, &r->page, n * d7_type_size(type)) != 0)
+        return d7__reader_no_memory(r, err);
+    if (rc == 0)
+        rc = d7_page_decode(type, entry->data, entry->bytes, r->page.data, n, &id, &n, &reason);
+    if (rc != 0)
+        d7__verify_report(v, D7_PROBLEM_BAD_PAGE, entry->offset, ds, reason.text);
+    return 0;
+}
+
 int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id, d7_error *err) {
     if (!d7__reader_knows_dataset(v->r, dataset_id, entry->offset))
         return 0;
@@ -188,6 +209,8 @@ int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id
     d7__column *c = &v->columns[ds];
     uint64_t offset = entry->offset;
     v->place.dataset_id = ds;
+    if (v->r->unplaced_from && offset >= v->r->unplaced_from)
+        return check_unplaced(v, ds, entry, err);
     if (!d7__map_has(d, offset)) {
         d7__verify_report(v, D7_PROBLEM_UNLISTED_PAGE, offset, ds, "no index lists this page");
         return 0;

@@ -442,6 +442,8 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(BAD_HEADER, DAMAGE, "the header holds something odd")                                                  \
     X(CHECKSUM, DAMAGE, "an entry's bytes differ from those that were written")                              \
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
+    X(UNPLACED, DAMAGE,                                                                                      \
+      "pages may be missing, and nothing tells whose items they held: none behind is given out")             \
     X(RAGGED, DATA, "the columns of a group differ in length")                                               \
     X(VALUE_RANGE, DATA, "values that need more bits than PositionBits or TacBits say")                      \
     X(MS_ORDER, DATA, "/photons/ms goes back")                                                               \
@@ -520,6 +522,9 @@ typedef enum d7_state {
 /** Opens a file and learns where its pages are. A file that another program is writing may be opened at any
  * time and is not disturbed. Damage does not stop it: it is listed (d7_reader_problem()), and whatever is
  * whole can be read.
+ * Where pages may be missing of which no index tells (zeros or broken framing before the first island, behind the last
+ * one or around one that is lost) nobody knows which numbers the items behind have: they do not count and cannot be
+ * read, datasets end there (problem UNPLACED). d7_repair() does the same.
  *  options  NULL: defaults
  *  Returns  0 and the reader; D7_ERR_NOTFOUND (no such file); D7_ERR_TRUNCATED (cut inside the header);
  *           D7_ERR_CORRUPT (no D7 file); D7_ERR_UNSUPPORTED (unframed blocks, as one other writer makes them,

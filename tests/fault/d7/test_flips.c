@@ -74,10 +74,20 @@ static bool must_be_found(const damaged *d, size_t i, probe_mode mode) {
     return !in_the_dark(d, &s->entries[i]) || listed(d, i);
 }
 
-static void check_found(damaged *d, probe_mode mode, const bool *found) {
+/* Behind a hole that nothing tells of no page is given out. */
+static uint64_t known_to(const d7_reader *r) {
+    d7_problem problem;
+    for (size_t i = 0; i < d7_reader_n_problems(r) && d7_reader_problem(r, i, &problem) == 0; i++)
+        if (problem.code == D7_PROBLEM_UNPLACED)
+            return problem.offset;
+    return UINT64_MAX;
+}
+
+static void check_found(damaged *d, const d7_reader *r, probe_mode mode, const bool *found) {
+    uint64_t end = known_to(r);
     for (size_t i = 0; i < d->s->n_entries; i++) {
         const specimen_entry *e = &d->s->entries[i];
-        if (e->kind == SPECIMEN_PAGE && !overlaps(d, e) && must_be_found(d, i, mode))
+        if (e->kind == SPECIMEN_PAGE && e->offset < end && !overlaps(d, e) && must_be_found(d, i, mode))
             probe_require(&d->p, found[i], "the page at byte %llu is whole and not found",
                           (unsigned long long)e->offset);
     }
@@ -137,7 +147,7 @@ static void read_damaged(damaged *d, probe_mode mode) {
     const specimen *truth = known ? d->s : NULL;
     uint64_t sum = probe_read(&d->p, r, truth, &d->at, found);
     if (known) {
-        check_found(d, mode, found);
+        check_found(d, r, mode, found);
         if (d->kind != FLIP && d->s->closed && d->at.to <= d->s->global_index && mode == PROBE_PLAIN)
             check_places(d, r);
         if (d->kind != FLIP && mode == PROBE_PLAIN)

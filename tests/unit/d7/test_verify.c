@@ -214,6 +214,22 @@ static void bad_entries_and_a_second_header(void **state) {
     find(f, D7_PROBLEM_BAD_ENTRY);
 }
 
+/* What cannot be read may have been a page: of those behind nobody knows the items, but whether they are damaged is told. */
+static void pages_without_a_place(void **state) {
+    fixture *f = *state;
+    build_start(&f->b, one, 1, 512, 16);
+    build_page(&f->b, 0, D7_UINT16, f->v, 8);
+    uint64_t lost = build_entry(&f->b, "\x2A\x01x", 3);
+    build_page(&f->b, 0, D7_UINT16, f->v, 8);
+    uint64_t bad = build_entry(&f->b, "\x12\x04\x08\x00zz", 6);
+    verify_built(f);
+    assert_int_equal(find(f, D7_PROBLEM_BAD_ENTRY).offset, lost);
+    assert_int_equal(find(f, D7_PROBLEM_UNPLACED).offset, lost);
+    assert_int_equal(find(f, D7_PROBLEM_BAD_PAGE).offset, bad);
+    expect_n(f, 3);
+    assert_int_equal(f->s.damages, 3);
+}
+
 static void bad_header(void **state) {
     fixture *f = *state;
     static const d7_dataset unnamed[] = {{"/x", D7_UINT16}, {"\xFF", D7_UINT16}};
@@ -636,6 +652,7 @@ int main(void) {
         TEST(trailing_bytes),
         TEST(bad_frame),
         TEST(bad_entries_and_a_second_header),
+        TEST(pages_without_a_place),
         TEST(bad_header),
         TEST(unlisted_and_bad_pages),
         TEST(missing_page),

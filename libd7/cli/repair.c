@@ -277,24 +277,36 @@ static void note_row(repair_job *job, const char *path, const char *state, uint6
         (row){.path = strdup(path), .state = state, .kept = kept, .lost = lost, .result = result};
 }
 
-/* text: NULL where it was said. */
-static void tell_failure(repair_job *job, const char *path, const char *text, int code) {
-    (void)cli_flush_stdout();
-    if (text)
-        command_fail(job->self, "%s", text);
+/* Of what was said. */
+static void note_failure(repair_job *job, const char *path, const char *text, int code) {
     if (job->json) {
-        char *reason = text ? result_message(text) : NULL;
+        char *reason = result_message(text);
         printf("%s{\"file\": ", job->separator);
         cli_write_json_string(stdout, path);
         printf(", \"result\": \"failed\", \"reason\": ");
-        cli_write_json_string(stdout,
-                              reason ? reason : "its result could not be written, or not be given its name");
+        cli_write_json_string(stdout, reason ? reason : text);
         printf("}");
         job->separator = ",\n";
         free(reason);
     }
     note_row(job, path, "?", 0, 0, "failed");
     note_code(job, code);
+}
+
+static void tell_failure(repair_job *job, const char *path, const char *text, int code) {
+    (void)cli_flush_stdout();
+    command_fail(job->self, "%s", text);
+    note_failure(job, path, text, code);
+}
+
+/* What stands in its way was said. */
+static void note_no_result(repair_job *job, const char *path, const char *out, int code) {
+    char *text = NULL;
+    (void)cli_flush_stdout();
+    if (asprintf(&text, "%s: the result could not be written, or not be given this name", out) < 0)
+        text = NULL;
+    note_failure(job, path, text ? text : "out of memory", code);
+    free(text);
 }
 
 static void tell_success(repair_job *job, const char *path, const char *out, const d7_repair_report *report) {
@@ -342,7 +354,7 @@ static void finish_copy(repair_job *job, const char *path, result_file *result,
         code = result_commit(result);
     }
     if (code != 0 || !out)
-        tell_failure(job, path, NULL, code ? code : CLI_USAGE);
+        note_no_result(job, path, out ? out : path, code ? code : CLI_USAGE);
     else
         tell_success(job, path, out, report);
     free(out);
@@ -380,7 +392,7 @@ static void repair_copy(repair_job *job, const char *path, const char *out) {
     result_source(path);
     int code = result_begin(job->self, out, may_be_there(job, path, out), &result);
     if (code != 0) {
-        tell_failure(job, path, NULL, code);
+        note_no_result(job, path, out, code);
         return;
     }
     cli_progress_start(&bar, "repairing", "B", 0);

@@ -134,7 +134,7 @@ static int gather(d7__framing *f, const fragment *part, d7_error *err) {
 /* Does this fragment, which is not the first, make the entry unreadable? */
 static bool rest_ends_early(const d7__framing *f, uint64_t start, const fragment *part, d7__found *ret_found,
                             d7__entry *e) {
-    if (part->begin) {
+    if (part->begin && !part->crosses) {
         *ret_found = bad(e, start, part->at, "another entry begins before this one has ended");
         e->abandoned = true;
     } else if (part->crosses)

@@ -252,6 +252,37 @@ def damaged_files(folder):
     same(Model.read(out), got, "left as it was")
 
 
+def zeroed_blocks_of_an_open_file(folder):
+    """Each block of a file without an island zeroed in turn: nothing that copy or cat gives out is of another photon."""
+    n, path, out = 30000, os.path.join(folder, "z.photons"), os.path.join(folder, "o.photons")
+    place = [i * 0x9E3779B1 & 0xFFFFFF for i in range(n)]  # each once
+    columns = {"/photons/x": [p & 0xFFF for p in place], "/photons/y": [p >> 12 for p in place],
+               "/photons/dt": [i * 2654435761 >> 7 & 0xFFF for i in range(n)]}
+    dt_at = dict(zip(place, columns["/photons/dt"]))
+    s = Script([(name, U16) for name in columns], 512, 2048)
+    for i in range(0, n, 500):
+        for ds, values in enumerate(columns.values()):
+            s.append(ds, values[i:i + 500])
+    s.run(path, close=False)
+    good = content(path)
+    assert len(good) > 3 * 16384
+    for at in range(16384, len(good), 16384):
+        with open(path, "wb") as f:
+            f.write(good[:at] + bytes(len(good[at:at + 16384])) + good[at + 16384:])
+        run = subprocess.run([D7, "copy", path, out, "--skip-damaged"], capture_output=True, timeout=600)
+        assert run.returncode in (0, 1), run
+        if os.path.exists(out):
+            rows = dict(zip((name for name, _ in d7ref.File(content(out)).datasets), d7ref.File(content(out)).values))
+            for x, y, dt in zip(rows["/photons/x"], rows["/photons/y"], rows["/photons/dt"]):
+                assert dt_at[y << 12 | x] == dt, (at, x, y, dt)
+            os.unlink(out)
+        for name, values in columns.items():
+            run = subprocess.run([D7, "cat", path, name], capture_output=True, text=True, timeout=600)
+            got = [int(v) for v in run.stdout.split()]
+            assert run.returncode in (0, 1) and got == values[:len(got)], (at, name, run.stderr)
+    os.unlink(path)
+
+
 def several_damaged_pages(folder):
     """What is left out before a record or a gap moves it, and only that."""
     path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons")
@@ -763,7 +794,7 @@ def held_files_are_not_replaced(folder):
 
 
 TESTS = [whole_files_are_the_same_bytes, ranges_of_items, a_photon_stays_in_its_millisecond, ranges_of_time, both_groups,
-         selections, files_without_groups, open_files_become_closed, damaged_files, several_damaged_pages, damaged_milliseconds,
+         selections, files_without_groups, open_files_become_closed, damaged_files, zeroed_blocks_of_an_open_file, several_damaged_pages, damaged_milliseconds,
          changed_pages, unknown_fields_stay, many_datasets, files_of_others, merged_parts_are_the_file, parts_can_be_split_again,
          parts_that_do_not_fit, interrupted_splits_are_noticed, recorders_parts,
          names_and_sizes, full_disks, interrupts_and_memory, held_files_are_not_replaced]

@@ -339,7 +339,7 @@ static void stale_blocks_add_nothing(void **state) {
 static bool may_miss_pages(const d7_reader *f) {
     d7_problem p;
     for (size_t i = 0; d7_reader_problem(f, i, &p) == 0; i++)
-        if (p.code == D7_PROBLEM_BAD_FRAME || p.code == D7_PROBLEM_BAD_ENTRY)
+        if (p.code == D7_PROBLEM_BAD_FRAME || p.code == D7_PROBLEM_BAD_ENTRY || p.code == D7_PROBLEM_UNPLACED)
             return true;
     return false;
 }

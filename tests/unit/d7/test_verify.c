@@ -221,7 +221,7 @@ static void pages_without_a_place(void **state) {
     build_page(&f->b, 0, D7_UINT16, f->v, 8);
     uint64_t lost = build_entry(&f->b, "\x2A\x01x", 3);
     build_page(&f->b, 0, D7_UINT16, f->v, 8);
-    uint64_t bad = build_entry(&f->b, "\x12\x04\x08\x00zz", 6);
+    uint64_t bad = build_entry(&f->b, "\x12\x05\x08\x00\x22\x01\x80", 7);
     verify_built(f);
     assert_int_equal(find(f, D7_PROBLEM_BAD_ENTRY).offset, lost);
     assert_int_equal(find(f, D7_PROBLEM_UNPLACED).offset, lost);

@@ -249,11 +249,11 @@ typedef struct d7_writer_options {
      * and type the shapes and unknown fields. The sizes are those given here, so copy its index_step and
      * bytes_per_page where they are to stay. Needed only for the creation; default NULL. */
     const struct d7_reader *like;
-    bool overwrite;              /* replace an existing file; default false: D7_ERR_EXISTS */
-    unsigned mode;               /* permissions of a new file before the umask; default 0666 */
-    bool checksums;              /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
-    bool has_group;              /* give a new file to `group`; a failure to do so fails the creation. */
-    uint32_t group;              /* Default false: the group that the system gives it */
+    bool overwrite; /* replace an existing file; default false: D7_ERR_EXISTS */
+    unsigned mode;  /* permissions of a new file before the umask; default 0666 */
+    bool checksums; /* keep NAME.photons.crc beside it: see "Checksums" below; default false */
+    bool has_group; /* give a new file to `group`; a failure to do so fails the creation. */
+    uint32_t group; /* Default false: the group that the system gives it */
     /* d7_writer_resume(): the values of the slot's partial pages stay with the caller, who appends whole pages that
      * begin with them; default false: the writer takes them. */
     bool whole_pages;

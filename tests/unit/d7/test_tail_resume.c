@@ -198,8 +198,7 @@ static void whole_pages_leave_the_values_to_the_caller(void **state) {
     options.whole_pages = true;
     assert_int_equal(d7_writer_resume(&r->writer, recording_path, slot, &options, NULL), 0);
     assert_int_equal(d7_writer_items(r->writer, 0), x.items - x.n_partial);
-    assert_int_equal(
-        d7_page_encode(0, D7_UINT16, values, x.n_partial, entry, sizeof entry, &bytes), 0);
+    assert_int_equal(d7_page_encode(0, D7_UINT16, values, x.n_partial, entry, sizeof entry, &bytes), 0);
     assert_int_equal(d7_writer_append_page(r->writer, 0, entry, bytes, x.n_partial, NULL), 0);
     assert_int_equal(d7_writer_items(r->writer, 0), x.items);
     recording_free(r);

@@ -51,18 +51,42 @@ static void gather_axis(report *r, const char *name) {
     daf_array_free(entries);
 }
 
+/* Whether some file has not the size that its elements need. Not every store knows sizes: it is asked for values then. */
+static bool is_suspect(const daf_info *info) {
+    bool suspect = false;
+    for (unsigned i = 0; i < info->n_parts; i++) {
+        const daf_part_info *p = &info->parts[i];
+        bool sized = !p->packed && p->type != DAF_STRING;
+        suspect = suspect || (p->disk_bytes == 0 && p->n) || (sized && p->disk_bytes != p->raw_bytes);
+    }
+    return suspect;
+}
+
 static void gather_vector(report *r, const char *axis, const char *name) {
     daf_error err;
     row *new = add_row(r, TARGET_VECTOR, axis, NULL, name);
-    if (new)
-        mark_broken(new, daf_vector_info(r->d, &new->info, axis, name, &err), &err);
+    if (!new)
+        return;
+    int rc = daf_vector_info(r->d, &new->info, axis, name, &err);
+    daf_array *none = NULL;
+    if (rc == 0 && is_suspect(&new->info))
+        rc = daf_get_vector_range(r->d, &none, axis, name, 0, 0, &err);
+    mark_broken(new, rc, &err);
+    daf_array_free(none);
 }
 
 static void gather_matrix(report *r, const char *rows, const char *columns, const char *name) {
     daf_error err;
     row *new = add_row(r, TARGET_MATRIX, rows, columns, name);
-    if (new)
-        mark_broken(new, daf_matrix_info(r->d, &new->info, rows, columns, name, &err), &err);
+    if (!new)
+        return;
+    const daf_range nothing = {0};
+    int rc = daf_matrix_info(r->d, &new->info, rows, columns, name, &err);
+    daf_array *none = NULL;
+    if (rc == 0 && is_suspect(&new->info))
+        rc = daf_get_matrix_range(r->d, &none, rows, columns, name, &nothing, &err);
+    mark_broken(new, rc, &err);
+    daf_array_free(none);
 }
 
 /* Takes over a list that was just asked for, or its failure. */

@@ -792,7 +792,8 @@ typedef struct daf_info {
     daf_part_info parts[3];
 } daf_info;
 
-/* Fills *ret from the descriptor and the sizes of the files; reads no values.
+/* Fills *ret from the descriptor and the sizes of the files; reads no values, and does not judge the sizes: a payload that is
+ * not there has 0 disk_bytes, and only reading it is an error.
  * Returns 0; DAF_ERR_MISSING; DAF_ERR_CORRUPT; DAF_ERR_UNSUPPORTED a packed format that is not known; DAF_ERR_LIMIT;
  * DAF_ERR_IO; DAF_ERR_NOMEM. Source: specification section 2.4. */
 DAF_API DAF_MUST_USE int daf_vector_info(daf *d, daf_info *ret, const char *axis, const char *name,

@@ -157,17 +157,25 @@ def refuses(path):
     assert not os.path.exists(os.path.join(path, "vectors/x/new.json"))
 
 
+def problems_of(path):
+    text = subprocess.run([require.built("daf"), "describe", path, "--json"], capture_output=True, check=False)
+    same(text.returncode, 1, "exit code")
+    return json.loads(text.stdout)["problems"]
+
+
 def tells_damage(path):
-    with open(os.path.join(path, "matrices/y/x/image.data"), "ab") as out:
+    image = os.path.join(path, "matrices/y/x/image.data")
+    with open(image, "ab") as out:
         out.write(b"x")
     with open(os.path.join(path, "vectors/x/label.json"), "wb") as out:
         out.write(b"{")
     assert b"25 bytes are more than 6 UInt32 values" in daf("get", path, "matrix", "y", "x", "image", code=1)
-    text = subprocess.run([require.built("daf"), "describe", path, "--json"], capture_output=True, check=False)
-    same(text.returncode, 1, "exit code")
-    about = json.loads(text.stdout)
-    assert len(about["problems"]) == 1 and "label.json" in about["problems"][0], about["problems"]
-    assert "image" in about["matrices"]["y"]["x"]
+    label, size = problems_of(path)
+    assert "label.json" in label and "image.data: 25 bytes are more than 6 UInt32 values" in size, (label, size)
+    os.remove(image)
+    assert "image.data: the payload is missing" in problems_of(path)[1]
+    os.mkfifo(image)
+    assert "image.data: not a regular file" in problems_of(path)[1]
 
 
 def full_output_is_noticed(path):

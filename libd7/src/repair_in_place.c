@@ -283,6 +283,14 @@ static int no_tail_beside(const closing *c, d7_error *err) {
                          : refuse(c, "there is a tail beside it, by which its recorder will recover it", err);
 }
 
+/* Are there pages behind a hole, which the reader leaves out? */
+static bool has_unplaced(const d7_reader *r) {
+    for (size_t i = 0; i < r->problems.n; i++)
+        if (r->problems.items[i].code == D7_PROBLEM_UNPLACED)
+            return true;
+    return false;
+}
+
 /* Everything up to the first change. */
 static int prepare(closing *c, d7_error *err) {
     damage d = {.first = D7_NO_OFFSET};
@@ -290,7 +298,7 @@ static int prepare(closing *c, d7_error *err) {
     int rc = find_whole_part(c, err);
     if (rc == 0)
         rc = d7_reader_verify(c->r, note_damage, &d, c->o->progress, c->o->progress_ctx, &summary, err);
-    if (rc == 0 && d.first < c->end)
+    if (rc == 0 && (d.first < c->end || has_unplaced(c->r)))
         rc = refuse(c, d.text, err);
     if (rc == 0)
         rc = make_ending(c, err);

@@ -1,5 +1,5 @@
 """The conversations of docs/protocol.md with a real photond: the page's client bytes are sent as they stand, the answers must be
-the page's but for versions, clocks, folders and what depends on the size of the ring; then the file's contents."""
+the page's but for versions, clocks, folders, rights and what depends on the size of the ring; then the file's contents."""
 import json
 
 import ingest
@@ -8,13 +8,14 @@ import photond
 from ingest import pb
 
 # What may differ from the page.
-ASIDE = {pb.Welcome: ["software", "monotonic_ns", "utc_ns"], pb.Opened: ["batch_bytes", "path"],
+ASIDE = {pb.Welcome: ["software", "monotonic_ns", "utc_ns", "rights"], pb.Opened: ["batch_bytes", "path"],
          pb.Pong: ["monotonic_ns", "utc_ns"], pb.Closed: ["path"]}
 
 
 def check_aside(body, daemon):
     if isinstance(body, pb.Welcome):
         assert body.software.startswith("photond ") and body.monotonic_ns > 0 and body.utc_ns > 1e18
+        assert pb.RIGHT_SEND in body.rights, body
     if isinstance(body, pb.Opened):
         assert 65536 <= body.batch_bytes <= 1 << 20
     if isinstance(body, (pb.Opened, pb.Closed)):

@@ -83,7 +83,6 @@ def taken_over(c, daemon):
 
 NO_RUN = errors(pb.ERROR_UNKNOWN_RUN, scope=CONNECTION)
 AFTER_CLOSE = errors(pb.ERROR_RUN_CLOSED, scope=BATCH) | {pb.Closed, pb.Ack}
-UNSUPPORTED = errors(pb.ERROR_NOT_SUPPORTED, scope=BATCH)
 SECOND_HELLO = errors(pb.ERROR_PROTOCOL, scope=CONNECTION)
 NOT_RECEIVED = errors(pb.ERROR_HOLE, scope=BATCH)
 OVER = errors(pb.ERROR_SUPERSEDED, scope=CONNECTION)
@@ -91,11 +90,9 @@ OVER = errors(pb.ERROR_SUPERSEDED, scope=CONNECTION)
 EXPECTED = {
     before_hello: {"*": errors(pb.ERROR_PROTOCOL, scope=CONNECTION), "Hello": {pb.Welcome}},
     welcomed: {"*": NO_RUN, "Hello": SECOND_HELLO, "Open": {pb.Opened}, "Pong": set()},
-    opening: {"*": NO_RUN | NOT_RECEIVED | UNSUPPORTED | {pb.Opened, pb.Pong}, "Hello": SECOND_HELLO | {pb.Opened}},
-    running: {"*": {pb.Ack}, "Hello": SECOND_HELLO, "Open": {pb.Opened}, "Marker": UNSUPPORTED, "Gap": UNSUPPORTED,
-              "Flush": UNSUPPORTED, "Close": {pb.Ack, pb.Closed}, "Ping": {pb.Pong}, "Pong": set()},
-    closing: {"*": AFTER_CLOSE, "Hello": SECOND_HELLO | AFTER_CLOSE, "Marker": AFTER_CLOSE | UNSUPPORTED,
-              "Gap": AFTER_CLOSE | UNSUPPORTED, "Flush": AFTER_CLOSE | UNSUPPORTED, "Ping": {pb.Pong, pb.Closed, pb.Ack}},
+    opening: {"*": NO_RUN | NOT_RECEIVED | {pb.Opened, pb.Flushed, pb.Pong}, "Hello": SECOND_HELLO | {pb.Opened}},
+    running: {"*": {pb.Ack}, "Hello": SECOND_HELLO, "Open": {pb.Opened}, "Flush": {pb.Ack, pb.Flushed}, "Close": {pb.Ack, pb.Closed}, "Ping": {pb.Pong}, "Pong": set()},
+    closing: {"*": AFTER_CLOSE, "Hello": SECOND_HELLO | AFTER_CLOSE, "Ping": {pb.Pong, pb.Closed, pb.Ack}},
     closed: {"*": set(), "Hello": SECOND_HELLO, "Open": {pb.Closed}, "Close": errors(pb.ERROR_RUN_CLOSED, scope=BATCH),
              "Ping": {pb.Pong}},
     taken_over: {"*": OVER},

@@ -9,8 +9,8 @@
 #include "alloc.h"
 #include "wire.h"
 
-/* Where a page is. */
-typedef struct d7__page_ref {
+/* Where a page is. There is one of every page of a file: 12 bytes, not 16. */
+typedef struct __attribute__((packed, aligned(4))) d7__page_ref {
     uint64_t offset; /* of its first fragment header */
     uint32_t dataset_id;
 } d7__page_ref;

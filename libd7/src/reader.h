@@ -140,6 +140,20 @@ void d7__map_sort(d7_reader *r);
 size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset);
 bool d7__map_has(const d7__reader_dataset *d, uint64_t offset);
 
+/* Goes through the pages of a sorted map in the order of the file. */
+typedef struct d7__map_walk {
+    const d7_reader *r;
+    size_t *next;   /* [datasets] pages that it has come by */
+    uint32_t *heap; /* [n_heap] datasets that have more; the one whose next page comes first is on top */
+    size_t n_heap;
+} d7__map_walk;
+
+/* Returns 0; D7_ERR_NOMEM. To be ended either way. */
+int d7__map_walk_begin(d7__map_walk *w, const d7_reader *r);
+/* The next page, which is number *ret_number of its dataset; false: there is none. */
+bool d7__map_walk_next(d7__map_walk *w, d7__page_ref *ret_page, size_t *ret_number);
+void d7__map_walk_end(d7__map_walk *w);
+
 /* All pages in the order of the file, in memory of the table's. Returns 0; D7_ERR_NOMEM. */
 int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n);
 

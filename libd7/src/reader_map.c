@@ -132,23 +132,79 @@ void d7__map_cut(d7_reader *r) {
     d7__problems_add(&r->problems, &p);
 }
 
-static int compare_refs(const void *a, const void *b) {
-    return compare_offsets(&((const d7__page_ref *)a)->offset, &((const d7__page_ref *)b)->offset);
+/* ---- all pages in the order of the file ---- */
+
+static uint64_t next_offset(const d7__map_walk *w, uint32_t ds) {
+    return w->r->datasets[ds].offsets[w->next[ds]];
 }
 
-int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n) {
-    size_t n = 0;
-    for (size_t i = 0; i < r->header.n_datasets; i++)
-        n += r->datasets[i].n_pages;
-    d7__page_ref *pages = d7__new(&r->alloc, n * sizeof *pages);
+/* Puts what is at `at` of the heap, and may come too late there, where it belongs. */
+static void sift(d7__map_walk *w, size_t at) {
+    uint32_t ds = w->heap[at];
+    for (size_t child; (child = 2 * at + 1) < w->n_heap; at = child) {
+        if (child + 1 < w->n_heap && next_offset(w, w->heap[child + 1]) < next_offset(w, w->heap[child]))
+            child++;
+        if (next_offset(w, ds) <= next_offset(w, w->heap[child]))
+            break;
+        w->heap[at] = w->heap[child];
+    }
+    w->heap[at] = ds;
+}
+
+int d7__map_walk_begin(d7__map_walk *w, const d7_reader *r) {
+    size_t n = r->header.n_datasets;
+    *w = (d7__map_walk){.r = r};
+    w->next = d7__new(&r->alloc, n * sizeof *w->next);
+    w->heap = d7__new(&r->alloc, n * sizeof *w->heap);
+    if (!w->next || !w->heap)
+        return D7_ERR_NOMEM;
+    for (uint32_t ds = 0; ds < n; ds++)
+        if (r->datasets[ds].n_pages)
+            w->heap[w->n_heap++] = ds;
+    for (size_t at = w->n_heap / 2; at-- > 0;)
+        sift(w, at);
+    return 0;
+}
+
+bool d7__map_walk_next(d7__map_walk *w, d7__page_ref *ret_page, size_t *ret_number) {
+    if (w->n_heap == 0)
+        return false;
+    uint32_t ds = w->heap[0];
+    *ret_page = (d7__page_ref){.offset = next_offset(w, ds), .dataset_id = ds};
+    *ret_number = w->next[ds]++;
+    if (w->next[ds] == w->r->datasets[ds].n_pages)
+        w->heap[0] = w->heap[--w->n_heap];
+    if (w->n_heap)
+        sift(w, 0);
+    return true;
+}
+
+void d7__map_walk_end(d7__map_walk *w) {
+    if (!w->r)
+        return;
+    d7__release(&w->r->alloc, w->next);
+    d7__release(&w->r->alloc, w->heap);
+}
+
+static int list_all(d7__map_walk *w, d7__page_ref **ret_pages, size_t *ret_n) {
+    size_t n = 0, number;
+    for (size_t i = 0; i < w->r->header.n_datasets; i++)
+        n += w->r->datasets[i].n_pages;
+    d7__page_ref *pages = d7__new(&w->r->alloc, n * sizeof *pages);
     if (!pages)
         return D7_ERR_NOMEM;
-    n = 0;
-    for (uint32_t i = 0; i < r->header.n_datasets; i++)
-        for (size_t k = 0; k < r->datasets[i].n_pages; k++)
-            pages[n++] = (d7__page_ref){.offset = r->datasets[i].offsets[k], .dataset_id = i};
-    qsort(pages, n, sizeof *pages, compare_refs);
+    for (size_t i = 0; i < n && d7__map_walk_next(w, &pages[i], &number);)
+        i++;
     *ret_pages = pages;
     *ret_n = n;
     return 0;
+}
+
+int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n) {
+    d7__map_walk w;
+    int rc = d7__map_walk_begin(&w, r);
+    if (rc == 0)
+        rc = list_all(&w, ret_pages, ret_n);
+    d7__map_walk_end(&w);
+    return rc;
 }

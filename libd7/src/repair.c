@@ -206,6 +206,8 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
     d7__repair_plan p = {.keep_ragged = s->o->keep_ragged, .tailed = has_tail(source) ? source : NULL};
     d7_reader_options options = reading(s->o);
     d7__changed changed = {0};
+    if (!p.tailed)
+        d7__map_free(source);
     int rc = d7__reader_open_header(&p.r, path, &options, err);
     if (rc == 0)
         rc = d7__changed_begin(&changed, p.r, err);

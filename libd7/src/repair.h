@@ -52,12 +52,14 @@ void d7__changed_free(d7__changed *c);
 
 /* ---- what the indexes say (repair_claims.c) ---- */
 
-typedef struct d7__seen_page {
+/* 12 bytes of every page of a file. */
+typedef struct __attribute__((packed, aligned(4))) d7__seen_page {
     uint64_t offset;
-    uint32_t dataset_id;
-    bool joined;   /* begins where a page before it ended */
-    bool unlisted; /* is none of the writer's */
-    bool suspect;  /* begins where one is, but is in part or whole of another place */
+    uint16_t dataset_id; /* of at most D7_DATASETS_MAX */
+    bool joined : 1;     /* begins where a page before it ended */
+    bool listed : 1;     /* once settled: an index that is believed lists it */
+    bool unlisted : 1;   /* is none of the writer's */
+    bool suspect : 1;    /* begins where one is, but is in part or whole of another place */
 } d7__seen_page;
 
 typedef enum d7__claim_standing { D7__CLAIM_SOUND, D7__CLAIM_DOUBTFUL, D7__CLAIM_MOVED } d7__claim_standing;
@@ -90,7 +92,7 @@ typedef struct d7__claims {
     size_t n_seen, cap_seen;
     d7__claim_index *indexes; /* [n_indexes] likewise */
     size_t n_indexes, cap_indexes;
-    d7__page_ref *listed; /* [n_listed] once settled: sorted, of the indexes that are believed */
+    d7__page_ref *listed; /* [n_listed] once settled: sorted, of the indexes that are believed, not seen */
     size_t n_listed, cap_listed;
     d7__span *spans; /* [n_spans] once settled: what these cover, rising, apart from each other */
     size_t n_spans, cap_spans;
@@ -179,8 +181,6 @@ typedef struct d7__repair_plan {
     d7_reader *r;
     d7_reader *tailed; /* NULL, or a reader of the same file that has the tail's items as well */
     d7__survey survey;
-    d7__page_ref *pages; /* [n_pages] in the order of the file */
-    size_t n_pages;
     d7__taken *takens; /* [D7__TAKEN_OWN + datasets] */
     size_t n_takens;
     d7__repair_column *columns; /* [datasets] */
@@ -215,7 +215,7 @@ int d7__repair_attributes(const d7__repair_plan *p, d7__attributes *to, d7_error
 
 /* ---- writing ---- */
 
-/* Writes the new file and closes it. On failure nothing is left. */
+/* Writes the new file and closes it; the map of the plan's reader is gone then. On failure nothing is left. */
 int d7__repair_write(const d7__repair_plan *p, const char *path, const d7_repair_options *o,
                      d7_progress_fn *progress, void *ctx, d7_error *err);
 

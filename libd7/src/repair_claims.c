@@ -48,7 +48,7 @@ int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
         c->indexes[c->n_indexes - 1].page_behind = true;
     c->page_at_start |= joined && c->last_kind == D7__KIND_INDEX && !c->n_indexes;
     c->seen[c->n_seen++] = (d7__seen_page){
-        .offset = e->offset, .dataset_id = ds, .joined = joined && c->last_kind == D7__KIND_DATA};
+        .offset = e->offset, .dataset_id = (uint16_t)ds, .joined = joined && c->last_kind == D7__KIND_DATA};
     c->last_kind = D7__KIND_DATA;
     c->last_end = e->next;
     return 0;
@@ -136,10 +136,19 @@ static int compare_refs(const void *a, const void *b) {
     return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
 }
 
+/* Lists are in order but for those of other writers, and qsort() may take as much memory again. */
+static void sort_refs(d7__page_ref *refs, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (compare_refs(&refs[i - 1], &refs[i]) > 0) {
+            qsort(refs, n, sizeof *refs, compare_refs);
+            return;
+        }
+}
+
 static void sort_lists(d7__claims *c) {
     for (size_t k = 0; k < c->n_indexes; k++)
         if (c->indexes[k].kept)
-            qsort(c->listed + c->indexes[k].first, c->indexes[k].n, sizeof *c->listed, compare_refs);
+            sort_refs(c->listed + c->indexes[k].first, c->indexes[k].n);
 }
 
 static uint64_t first_page(const d7__claims *c) {
@@ -358,13 +367,25 @@ static void keep_used_lists(d7__claims *c) {
             c->listed[n++] = c->listed[i->first + p];
     }
     c->n_listed = n;
-    if (n)
-        qsort(c->listed, n, sizeof *c->listed, compare_refs);
-    size_t kept = 0;
-    for (size_t p = 0; p < n; p++)
-        if (kept == 0 || compare_refs(&c->listed[kept - 1], &c->listed[p]) != 0)
-            c->listed[kept++] = c->listed[p];
+    sort_refs(c->listed, n);
+}
+
+/* A page that was seen needs no place in the lists: it is marked, and the others are kept, each once. */
+static void settle_lists(d7__claims *c) {
+    size_t kept = 0, s = 0;
+    for (size_t p = 0; p < c->n_listed; p++) {
+        const d7__page_ref page = c->listed[p];
+        while (s < c->n_seen && c->seen[s].offset < page.offset)
+            s++;
+        if (s < c->n_seen && c->seen[s].offset == page.offset && c->seen[s].dataset_id == page.dataset_id)
+            c->seen[s].listed = true;
+        else if (kept == 0 || compare_refs(&c->listed[kept - 1], &page) != 0)
+            c->listed[kept++] = page;
+    }
     c->n_listed = kept;
+    d7__page_ref *less = c->r->alloc.resize(c->r->alloc.ctx, c->listed, (kept + 1) * sizeof *less);
+    c->listed = less ? less : c->listed;
+    c->cap_listed = less ? kept + 1 : c->cap_listed;
 }
 
 /* ---- where a part was taken out or put in ---- */
@@ -405,11 +426,6 @@ static uint64_t find_shift(const d7__claims *c, size_t n_trusted) {
 
 /* ---- pages ---- */
 
-static bool is_listed(const d7__claims *c, const d7__seen_page *s) {
-    const d7__page_ref page = {.offset = s->offset, .dataset_id = s->dataset_id};
-    return bsearch(&page, c->listed, c->n_listed, sizeof page, compare_refs) != NULL;
-}
-
 bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
     return i->standing == D7__CLAIM_MOVED && !d7__claims_span(c, i->offset);
 }
@@ -417,7 +433,7 @@ bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
 /* Pages that no index lists where one covers the place, and those behind a stray one up to the next such place. */
 static void mark_unlisted(d7__claims *c) {
     for (size_t s = 0; s < c->n_seen; s++)
-        c->seen[s].unlisted = d7__claims_span(c, c->seen[s].offset) && !is_listed(c, &c->seen[s]);
+        c->seen[s].unlisted = d7__claims_span(c, c->seen[s].offset) && !c->seen[s].listed;
     for (size_t k = 0; k < c->n_indexes; k++) {
         size_t s = d7__claims_is_stray(c, &c->indexes[k]) ? c->indexes[k].n_seen : c->n_seen;
         /* One that is marked here already is so from an earlier stray one on, with all up to the cover. */
@@ -466,6 +482,7 @@ int d7__claims_settle(d7__claims *c) {
         use_others(c, n_trusted) != 0)
         return D7_ERR_NOMEM;
     keep_used_lists(c);
+    settle_lists(c);
     mark_unlisted(c);
     mark_suspects(c);
     return 0;

@@ -153,8 +153,12 @@ static int look_at_turns(const d7__repair_plan *p, turns groups[D7__TAKEN_OWN]) 
     uint64_t *items = d7__new(&p->r->alloc, p->r->header.n_datasets * sizeof *items);
     if (!items)
         return D7_ERR_NOMEM;
-    for (size_t i = 0; i < p->n_pages && p->pages[i].offset < p->survey.known_to; i++) {
-        uint32_t ds = p->pages[i].dataset_id;
+    d7__map_walk walk;
+    d7__page_ref page;
+    size_t number;
+    int rc = d7__map_walk_begin(&walk, p->r);
+    while (rc == 0 && d7__map_walk_next(&walk, &page, &number) && page.offset < p->survey.known_to) {
+        uint32_t ds = page.dataset_id;
         size_t group = p->columns[ds].taken;
         if (group >= D7__TAKEN_OWN)
             continue;
@@ -166,8 +170,9 @@ static int look_at_turns(const d7__repair_plan *p, turns groups[D7__TAKEN_OWN]) 
         g->last = ds;
         g->begun = true;
     }
+    d7__map_walk_end(&walk);
     d7__release(&p->r->alloc, items);
-    return 0;
+    return rc;
 }
 
 static bool in_use(const d7__repair_plan *p, uint32_t ds, const turns *g) {
@@ -280,7 +285,7 @@ static int find_fills(d7__repair_plan *p) {
 
 static int plan_all(d7__repair_plan *p, d7_error *err) {
     uint32_t n = (uint32_t)p->r->header.n_datasets;
-    int rc = d7__map_list(p->r, &p->pages, &p->n_pages);
+    int rc = 0;
     for (uint32_t ds = 0; ds < n && rc == 0; ds++) {
         p->columns[ds].taken = taken_of(p, ds);
         rc = plan_column(p, ds);
@@ -326,7 +331,6 @@ void d7__repair_plan_free(d7__repair_plan *p) {
         d7__release(a, p->takens[i].ranges);
     d7__release(a, p->takens);
     d7__release(a, p->columns);
-    d7__release(a, p->pages);
     d7__release(a, p->fills);
     d7__release(a, p->survey.named);
 }

@@ -398,11 +398,29 @@ static int find_end(survey *s, d7_error *err) {
 
 /* ---- the map ---- */
 
+/* Makes room for the pages that were seen, in one piece for each dataset. */
+static int map_reserve(survey *s) {
+    const d7__claims *c = &s->claims;
+    size_t *n = d7__new(&s->r->alloc, s->r->header.n_datasets * sizeof *n);
+    int rc = n ? 0 : D7_ERR_NOMEM;
+    for (size_t i = 0; rc == 0 && i < c->n_seen; i++)
+        n[c->seen[i].dataset_id]++;
+    for (size_t ds = 0; rc == 0 && ds < s->r->header.n_datasets; ds++) {
+        d7__reader_dataset *d = &s->r->datasets[ds];
+        rc = d7__grow(&s->r->alloc, &d->offsets, &d->cap_pages, n[ds], sizeof *d->offsets);
+    }
+    d7__release(&s->r->alloc, n);
+    return rc;
+}
+
 static int map_pages(survey *s) {
     const d7__claims *c = &s->claims;
+    if (map_reserve(s) != 0)
+        return D7_ERR_NOMEM;
     for (size_t i = 0; i < c->n_seen; i++) {
         s->result->n_unlisted += c->seen[i].unlisted;
-        if (!c->seen[i].unlisted && d7__map_add(s->r, c->seen[i].dataset_id, c->seen[i].offset) != 0)
+        if ((c->seen[i].listed || !c->seen[i].unlisted) &&
+            d7__map_add(s->r, c->seen[i].dataset_id, c->seen[i].offset) != 0)
             return D7_ERR_NOMEM;
     }
     for (size_t i = 0; i < c->n_listed; i++)

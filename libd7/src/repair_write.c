@@ -13,7 +13,6 @@ typedef struct writing {
     const d7__repair_plan *p;
     d7_writer *w;
     d7__buffer values, mapped, entry;
-    uint64_t *next_page; /* [datasets] while going through the pages */
 } writing;
 
 static int no_memory(const writing *x, d7_error *err) {
@@ -145,16 +144,18 @@ static int write_page(writing *x, uint32_t ds, uint64_t number, d7_error *err) {
 }
 
 static int write_pages(writing *x, d7_progress_fn *progress, void *ctx, d7_error *err) {
-    const d7__repair_plan *p = x->p;
-    for (size_t i = 0; i < p->n_pages; i++) {
-        uint32_t ds = p->pages[i].dataset_id;
-        int rc = write_page(x, ds, x->next_page[ds]++, err);
-        if (rc == 0 && i % 64 == 0 && progress && progress(ctx, p->pages[i].offset, p->r->source.size) != 0)
-            rc = d7__fail(err, D7_ERR_CANCELLED, 0, D7_NO_OFFSET, "%s: stopped", p->r->source.path);
-        if (rc != 0)
-            return rc;
+    const d7_reader *r = x->p->r;
+    d7__map_walk walk;
+    d7__page_ref page;
+    size_t number;
+    int rc = d7__map_walk_begin(&walk, r) != 0 ? no_memory(x, err) : 0;
+    for (size_t i = 0; rc == 0 && d7__map_walk_next(&walk, &page, &number); i++) {
+        rc = write_page(x, page.dataset_id, number, err);
+        if (rc == 0 && i % 64 == 0 && progress && progress(ctx, page.offset, r->source.size) != 0)
+            rc = d7__fail(err, D7_ERR_CANCELLED, 0, D7_NO_OFFSET, "%s: stopped", r->source.path);
     }
-    return 0;
+    d7__map_walk_end(&walk);
+    return rc;
 }
 
 /* What pages do not hold, dataset by dataset. */
@@ -253,8 +254,7 @@ int d7__repair_write(const d7__repair_plan *p, const char *path, const d7_repair
                      d7_progress_fn *progress, void *ctx, d7_error *err) {
     writing x = {.p = p};
     const d7_alloc *a = &p->r->alloc;
-    x.next_page = d7__new(a, p->r->header.n_datasets * sizeof *x.next_page);
-    int rc = x.next_page ? create(&x, path, o, err) : no_memory(&x, err);
+    int rc = create(&x, path, o, err);
     bool made = rc == 0;
     if (rc == 0)
         rc = write_attributes(&x, err);
@@ -262,12 +262,12 @@ int d7__repair_write(const d7__repair_plan *p, const char *path, const d7_repair
         rc = write_pages(&x, progress, ctx, err);
     if (rc == 0)
         rc = write_tail(&x, err);
+    d7__map_free(p->r); /* the index that is now made takes as much memory as the map, and more */
     if (rc == 0)
         rc = d7_writer_close(x.w, err);
     d7_writer_free(x.w);
     if (rc != 0 && made && p->r->io.remove)
         p->r->io.remove(p->r->io.ctx, path);
-    d7__release(a, x.next_page);
     d7__release(a, x.values.data);
     d7__release(a, x.mapped.data);
     d7__release(a, x.entry.data);

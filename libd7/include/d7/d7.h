@@ -920,7 +920,8 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
  *            out_path; D7_ERR_CORRUPT: no file without damage could be made of it; D7_ERR_CANCELLED;
  *            D7_ERR_NOSPACE; else as d7_reader_open() and d7_writer_create(). On failure nothing is left at
  *            out_path
- *  Memory    up to 50 bytes a page, and some of the largest entry
+ *  Memory    about 24 bytes a page (8 more where there is a tail beside; up to half as much again is asked for and
+ *            not touched), and some of the largest entry
  *  Disk      the new file is synced, its name is the caller's to sync
  *  Source    format: sections 5 and 7 of the D7 specification
  */

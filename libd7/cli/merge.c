@@ -126,10 +126,14 @@ static int move_part(merge_job *job, mover *m, size_t i) {
     return code;
 }
 
+static uint32_t page_bytes(const merge_job *job) {
+    return output_page_bytes(job->head.reader, job->datasets, job->n);
+}
+
 static int move_all(merge_job *job, d7_writer *w) {
     mover m;
-    int code = mover_begin(&m, job->o->self, w, job->datasets, job->head.sets, job->n,
-                           d7_reader_bytes_per_page(job->head.reader), &job->bar);
+    int code =
+        mover_begin(&m, job->o->self, w, job->datasets, job->head.sets, job->n, page_bytes(job), &job->bar);
     if (code != 0)
         return code;
     for (size_t i = 0; i < job->parts.n && code == 0; i++)
@@ -143,6 +147,7 @@ static int write_output(merge_job *job) {
     output_options o = {.path = job->output,
                         .overwrite = job->o->overwrite,
                         .like = job->head.reader,
+                        .page_bytes = page_bytes(job),
                         .datasets = job->datasets,
                         .n_datasets = job->n,
                         .attributes = &job->attributes,

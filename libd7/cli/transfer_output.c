@@ -2,12 +2,16 @@
 
 #include <stdlib.h>
 
+uint32_t output_page_bytes(const d7_reader *like, const d7_dataset *datasets, size_t n) {
+    return d7_writable_page_bytes(datasets, n, d7_reader_bytes_per_page(like));
+}
+
 static int create(transfer_output *out, const output_options *o) {
     d7_error err;
     d7_writer_options options;
     d7_writer_options_init(&options);
     options.index_step = d7_reader_index_step(o->like);
-    options.bytes_per_page = d7_reader_bytes_per_page(o->like);
+    options.bytes_per_page = o->page_bytes;
     options.like = o->like;
     options.executor = o->executor;
     options.n_attributes = o->attributes->n;

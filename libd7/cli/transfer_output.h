@@ -14,12 +14,16 @@ typedef struct transfer_output {
 typedef struct output_options {
     const char *path;
     bool overwrite;
-    const d7_reader *like; /* page size, island step, header as of this file */
+    const d7_reader *like; /* island step, header as of this file */
+    uint32_t page_bytes;
     const d7_dataset *datasets;
     size_t n_datasets;
     const attribute_list *attributes; /* written at once */
     const d7_executor *executor;      /* NULL: pages are encoded by the calling thread */
 } output_options;
+
+/* The page size of `like`, where that can be written. */
+uint32_t output_page_bytes(const d7_reader *like, const d7_dataset *datasets, size_t n);
 
 /* Returns 0, or an exit code after saying why, with nothing left to end. */
 int output_begin(transfer_output *ret, const command *self, const output_options *options);

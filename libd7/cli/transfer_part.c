@@ -153,10 +153,14 @@ static int set_rest(const transfer_part *part, d7_writer *w, const attribute_lis
 
 /* ---- the file ---- */
 
+static uint32_t page_bytes(const transfer_part *part) {
+    return output_page_bytes(part->in->reader, part->plan->datasets, part->plan->n);
+}
+
 static int move(transfer_part *part, d7_writer *w) {
     mover m;
     int code = mover_begin(&m, part->self, w, part->plan->datasets, part->plan->sets, part->plan->n,
-                           d7_reader_bytes_per_page(part->in->reader), part->bar);
+                           page_bytes(part), part->bar);
     if (code != 0)
         return code;
     m.done_bytes = part->done_bytes;
@@ -216,6 +220,7 @@ static int make(transfer_part *part, attribute_list *early) {
     output_options o = {.path = part->path,
                         .overwrite = part->overwrite,
                         .like = part->in->reader,
+                        .page_bytes = page_bytes(part),
                         .datasets = part->plan->datasets,
                         .n_datasets = part->plan->n,
                         .attributes = early,

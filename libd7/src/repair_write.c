@@ -219,16 +219,6 @@ static int name_datasets(const d7_reader *r, d7__attributes *names, d7_dataset *
     return 0;
 }
 
-/* The header's page size, unless its pages could be too long for an entry when they are encoded anew. */
-static uint32_t page_bytes_for(const d7_reader *r) {
-    for (size_t i = 0; i < r->header.n_datasets; i++) {
-        d7_type type = r->header.datasets[i].type;
-        if (d7_page_bound(type, d7_items_per_page(type, r->header.bytes_per_page)) > D7_ENTRY_BYTES_MAX)
-            return D7_PAGE_BYTES_DEFAULT;
-    }
-    return r->header.bytes_per_page;
-}
-
 static int create(writing *x, const char *path, const d7_repair_options *o, d7_error *err) {
     const d7_reader *r = x->p->r;
     d7__attributes names = {.alloc = &r->alloc};
@@ -237,7 +227,8 @@ static int create(writing *x, const char *path, const d7_repair_options *o, d7_e
     d7_writer_options options;
     d7_writer_options_init(&options);
     options.index_step = r->header.index_step;
-    options.bytes_per_page = page_bytes_for(r);
+    options.bytes_per_page =
+        d7_writable_page_bytes(datasets, rc == 0 ? r->header.n_datasets : 0, r->header.bytes_per_page);
     options.like = r;
     options.mode = o->mode;
     options.io = o->io;

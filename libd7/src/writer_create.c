@@ -20,6 +20,17 @@ void d7_writer_options_init(d7_writer_options *options) {
     };
 }
 
+static bool page_fits(d7_type type, uint32_t bytes_per_page) {
+    return d7_page_bound(type, d7_items_per_page(type, bytes_per_page)) <= D7_ENTRY_BYTES_MAX;
+}
+
+uint32_t d7_writable_page_bytes(const d7_dataset *datasets, size_t n, uint32_t bytes_per_page) {
+    for (size_t i = 0; i < n; i++)
+        if (!page_fits(datasets[i].type, bytes_per_page))
+            return D7_PAGE_BYTES_DEFAULT;
+    return bytes_per_page;
+}
+
 static int create_check_datasets(const char *path, const d7_dataset *datasets, size_t n,
                                  uint32_t bytes_per_page, d7_error *err) {
     if (!datasets || n == 0 || n > D7_DATASETS_MAX)
@@ -27,14 +38,13 @@ static int create_check_datasets(const char *path, const d7_dataset *datasets, s
                         D7_DATASETS_MAX, n);
     for (size_t i = 0; i < n; i++) {
         const char *name = datasets[i].name;
-        size_t items = d7_items_per_page(datasets[i].type, bytes_per_page);
         if (!name || !*name || !common_utf8_valid(name, strlen(name)))
             return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: the name of dataset %zu is %s", path, i,
                             name && *name ? "not valid UTF-8" : "missing");
-        if (items == 0)
+        if (d7_items_per_page(datasets[i].type, bytes_per_page) == 0)
             return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: dataset %.100s has no element type", path,
                             name);
-        if (d7_page_bound(datasets[i].type, items) > D7_ENTRY_BYTES_MAX)
+        if (!page_fits(datasets[i].type, bytes_per_page))
             return d7__fail(err, D7_ERR_LIMIT, 0, D7_NO_OFFSET,
                             "%s: pages of %u bytes could be over 16 MiB when dataset %.100s is encoded", path,
                             bytes_per_page, name);

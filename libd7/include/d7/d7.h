@@ -267,6 +267,10 @@ typedef struct d7_writer_options {
 /** Sets the defaults. Any thread. */
 D7_API void d7_writer_options_init(d7_writer_options *options);
 
+/** A page size that d7_writer_create() takes for n datasets, for a file like one that has bytes_per_page: that number,
+ * or the default, where a page of one dataset could be over 16 MiB when it is encoded. Any thread. */
+D7_API uint32_t d7_writable_page_bytes(const d7_dataset *datasets, size_t n, uint32_t bytes_per_page);
+
 /** One file being written.
  *
  * States: open -> (close) -> closed; any failure but NOSPACE, ARG, STATE, LIMIT and NOMEM -> failed, where

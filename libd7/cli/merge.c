@@ -1,5 +1,6 @@
 /* d7 merge: parts of a recording as one file. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ typedef struct merge_job {
     d7_dataset *datasets;
     uint32_t *ids;      /* [n] of the part in hand */
     item_range *ranges; /* [n] likewise */
+    uint64_t *base;     /* [n] items of the parts before it */
     attribute_list attributes;
     attribute_list differing; /* keys whose values are not the same in all parts */
     cli_progress bar;
@@ -49,13 +51,38 @@ static int no_memory(const merge_job *job) {
 /* ---- attributes ---- */
 
 typedef struct base_map {
+    const merge_job *job;
     const merge_part *part;
+    const transfer_input *in;
 } base_map;
 
-static bool map_to_base(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
+/* How many items of the dataset that a record names come before the part. */
+static uint64_t base_of_own(const base_map *map, const common_record *record) {
+    char name[256];
+    uint32_t id = (uint32_t)record->dataset_number;
+    if (record->dataset_bytes >= sizeof name || (!record->dataset && record->dataset_number > UINT32_MAX))
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)record->dataset_bytes, record->dataset ? record->dataset : "");
+    if (record->dataset && d7_reader_find_dataset(map->in->reader, name, &id) != 0)
+        return 0;
+    for (size_t k = 0; k < map->job->n; k++)
+        if (map->job->ids[k] == id)
+            return map->job->base[k];
+    return 0;
+}
+
+static bool map_to_base(void *ctx, d7_group group, const common_record *own, uint64_t item,
+                        uint64_t *ret_item) {
     const base_map *map = ctx;
-    *ret_item = item + map->part->base[group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS];
+    *ret_item = item + (own ? base_of_own(map, own)
+                            : map->part->base[group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS]);
     return true;
+}
+
+static void add_to_base(merge_job *job, const transfer_input *in) {
+    set_lengths lengths = input_lengths(in);
+    for (size_t k = 0; k < job->n; k++)
+        job->base[k] += input_items(in, &lengths, job->ids[k]);
 }
 
 static void note_difference(void *ctx, const char *key) {
@@ -83,7 +110,7 @@ static int check_differences(const merge_job *job) {
 static int add_attributes(merge_job *job, const merge_part *part) {
     transfer_input in;
     attribute_list list = {0};
-    base_map map = {part};
+    base_map map = {job, part, &in};
     int code = merge_open(&job->parts, part, job->datasets, job->n, &in, job->ids);
     if (code != 0)
         return code;
@@ -91,6 +118,7 @@ static int add_attributes(merge_job *job, const merge_part *part) {
     if (code == 0 && (!input_map_records(&in, &list, map_to_base, &map) ||
                       !records_merge(&job->attributes, &list, note_difference, job)))
         code = no_memory(job);
+    add_to_base(job, &in);
     attribute_free(&list);
     input_close(&in);
     return code;
@@ -98,6 +126,7 @@ static int add_attributes(merge_job *job, const merge_part *part) {
 
 static int merge_attributes(merge_job *job) {
     int code = input_attributes(&job->head, &job->attributes);
+    add_to_base(job, &job->head);
     for (size_t i = 1; i < job->parts.n && code == 0; i++)
         code = add_attributes(job, &job->parts.parts[i]);
     if (code == 0)
@@ -194,13 +223,16 @@ static int take_head(merge_job *job) {
     job->datasets = calloc(job->n + 1, sizeof *job->datasets);
     job->ids = calloc(job->n + 1, sizeof *job->ids);
     job->ranges = calloc(job->n + 1, sizeof *job->ranges);
-    if (!job->datasets || !job->ids || !job->ranges)
+    job->base = calloc(job->n + 1, sizeof *job->base);
+    if (!job->datasets || !job->ids || !job->ranges || !job->base)
         return no_memory(job);
     if (job->n == 0)
         return command_fail(job->o->self, "%s: holds no datasets: nothing to merge", job->head.path);
     d7_dataset_info info;
-    for (uint32_t i = 0; i < job->n && d7_reader_dataset(job->head.reader, i, &info) == 0; i++)
+    for (uint32_t i = 0; i < job->n && d7_reader_dataset(job->head.reader, i, &info) == 0; i++) {
         job->datasets[i] = (d7_dataset){.name = info.name, .type = info.type};
+        job->ids[i] = i;
+    }
     if (input_has(&job->head, SET_MS) && !input_has(&job->head, SET_PHOTONS) && job->parts.n > 1)
         return command_fail(job->o->self, "%s: there are milliseconds, but no photons that they count",
                             job->head.path);
@@ -236,11 +268,12 @@ static void job_clear(merge_job *job) {
     free(job->datasets);
     free(job->ids);
     free(job->ranges);
-    free(job->parts.parts);
+    free(job->base);
+    merge_free(&job->parts);
     job->datasets = NULL;
     job->ids = NULL;
     job->ranges = NULL;
-    job->parts.parts = NULL;
+    job->base = NULL;
 }
 
 static int merge_once(merge_job *job, char **paths) {

@@ -8,8 +8,9 @@
 
 /* ---- looking into the parts ---- */
 
-/* Where it begins: a first part of a recording may say only that it is number 0. */
-static void read_place(merge_part *part, const attribute_list *list) {
+/* Where it begins: a first part of a recording may say only that it is number 0. Returns false when memory runs out. */
+static bool read_place(merge_part *part, const attribute_list *list) {
+    const char *cut = attribute_value(list, "photond.cut");
     static const char *const keys[N_SETS] = {NULL, "photond.first_photon", "photond.first_tag",
                                              "photond.first_ms"};
     part->mark = records_mark(list);
@@ -17,6 +18,8 @@ static void read_place(merge_part *part, const attribute_list *list) {
     for (unsigned set = SET_PHOTONS; set < N_SETS; set++)
         part->knows[set] =
             records_number(list, keys[set], &part->first[set]) || (part->has_number && part->number == 0);
+    part->cut = cut ? strdup(cut) : NULL;
+    return part->cut || !cut;
 }
 
 static int match_datasets(const transfer_input *in, const d7_dataset *datasets, size_t n, uint32_t *ids) {
@@ -60,8 +63,9 @@ static int look_into(const merge_parts *m, merge_part *part, const transfer_inpu
         code = input_attributes(in, &list);
     if (code == 0) {
         input_tell_trimmed(in, wanted);
-        read_place(part, &list);
         read_lengths(part, in);
+        if (!read_place(part, &list))
+            code = command_fail(m->self, "out of memory");
     }
     free(wanted);
     attribute_free(&list);
@@ -170,12 +174,27 @@ static int check_place(const merge_parts *m, size_t i, column_set set, uint64_t 
     return m->parts[i].first[set] == expected ? 0 : misplaced(m, i, set, expected);
 }
 
+/* Does it tell the very place that the one before it tells? Parts without photons may begin there all the same, but each has
+ * a number of its own. */
+static bool is_same_part(const merge_part *a, const merge_part *b) {
+    if ((!a->has_number && !a->cut) || a->has_number != b->has_number || a->number != b->number ||
+        (a->cut == NULL) != (b->cut == NULL) || (a->cut && strcmp(a->cut, b->cut) != 0))
+        return false;
+    for (unsigned set = SET_PHOTONS; set < N_SETS; set++)
+        if (a->knows[set] != b->knows[set] || a->first[set] != b->first[set])
+            return false;
+    return true;
+}
+
 /* Counts what comes before each part. A part that tells where it begins is held against the one before that does. */
 static int place_parts(merge_parts *m) {
     uint64_t expected[N_SETS] = {0}, base[N_SETS] = {0};
     bool known[N_SETS] = {false};
     for (size_t i = 0; i < m->n; i++) {
         merge_part *part = &m->parts[i];
+        if (i > 0 && !m->force && is_same_part(&m->parts[i - 1], part))
+            return command_fail(m->self, "%s: is the same part as %s; --force merges all the same",
+                                part->path, m->parts[i - 1].path);
         for (column_set set = SET_PHOTONS; set < N_SETS; set++) {
             part->base[set] = base[set];
             bool counts = part->knows[set] && !m->force;
@@ -223,4 +242,11 @@ int merge_order(merge_parts *m) {
         }
     int code = place_parts(m);
     return code == 0 && !m->force && !m->partial ? check_whole(m) : code;
+}
+
+void merge_free(merge_parts *m) {
+    for (size_t i = 0; m->parts && i < m->n; i++)
+        free(m->parts[i].cut);
+    free(m->parts);
+    m->parts = NULL;
 }

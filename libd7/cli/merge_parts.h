@@ -14,6 +14,7 @@ typedef struct merge_part {
     bool has_number;
     uint64_t number; /* photond.part */
     split_mark mark;
+    char *cut;             /* photond.cut, in memory of its own; NULL: it has none */
     bool ragged;           /* columns of unequal lengths: only the last part may be so */
     uint64_t base[N_SETS]; /* rows before it in the result */
     uint64_t repeated_ms;  /* milliseconds at its beginning that the part before has too */
@@ -34,6 +35,8 @@ int merge_survey(merge_parts *m);
 
 /* Puts them in order and looks whether they belong together. Returns 0, or an exit code after saying why. */
 int merge_order(merge_parts *m);
+
+void merge_free(merge_parts *m);
 
 /* Opens a part again. ids[n]: its datasets, for the n names. Returns 0, or an exit code: also when it has changed since. */
 int merge_open(const merge_parts *m, const merge_part *part, const d7_dataset *datasets, size_t n,

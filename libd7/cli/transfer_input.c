@@ -314,8 +314,13 @@ typedef struct cut_map {
 } cut_map;
 
 /* A record before an item goes with it; one at the end of the file with the end. */
-static bool map_record(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
+static bool map_record(void *ctx, d7_group group, const common_record *own, uint64_t item,
+                       uint64_t *ret_item) {
     const cut_map *map = ctx;
+    if (own && group == D7_GROUP_NONE) {
+        *ret_item = item;
+        return map->cut->own;
+    }
     column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
     uint64_t from = map->cut->from[set], to = map->cut->to[set], end = map->lengths.rows[set];
     bool last = to == UINT64_MAX || (end && to >= end);

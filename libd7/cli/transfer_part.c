@@ -90,8 +90,13 @@ static uint64_t less_skipped(const set_skips *skips, uint64_t row) {
 }
 
 /* ctx: of a part. Records are cut already: their items count from the beginning of the cut. */
-static bool map_skipped(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item) {
+static bool map_skipped(void *ctx, d7_group group, const common_record *own, uint64_t item,
+                        uint64_t *ret_item) {
     const part_skips *skips = ctx;
+    if (own && group == D7_GROUP_NONE) {
+        *ret_item = item;
+        return true;
+    }
     column_set set = group == D7_GROUP_TAGS ? SET_TAGS : SET_PHOTONS;
     uint64_t from = skips->part->cut.from[set];
     *ret_item = less_skipped(&skips->of[set], item + from) - from;

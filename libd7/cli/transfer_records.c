@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/record.h"
 #include "commands.h"
 
 static const char gap_prefix[] = "photond.gap.", marker_prefix[] = "photond.marker.",
@@ -29,6 +28,10 @@ static d7_group group_of_dataset(const common_record *record, d7_group own) {
     name[record->dataset_bytes] = 0;
     d7_group group = d7_group_of(name);
     return group == D7_GROUP_NONE ? own : group;
+}
+
+static bool is_own(const common_record *record) {
+    return record->of == COMMON_RECORD_DATASET && group_of_dataset(record, D7_GROUP_NONE) == D7_GROUP_NONE;
 }
 
 static d7_group record_group(const common_record *record, d7_group usual, d7_group own) {
@@ -68,9 +71,9 @@ bool records_map(attribute_list *list, d7_group usual, d7_group own, record_map 
             continue;
         d7_group group = record_group(&record, usual, own);
         item = record.item;
-        if (group == D7_GROUP_NONE)
+        if (group == D7_GROUP_NONE && !is_own(&record))
             continue;
-        if (!map(ctx, group, item, &item)) {
+        if (!map(ctx, group, is_own(&record) ? &record : NULL, item, &item)) {
             attribute_remove(list, node);
             continue;
         }

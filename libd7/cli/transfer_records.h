@@ -5,16 +5,19 @@
 #define D7_CLI_TRANSFER_RECORDS_H
 
 #include "attribute_list.h"
+#include "base/record.h"
 
-/* Where an item of the source is in the result. Returns false when it is not in it. */
-typedef bool record_map(void *ctx, d7_group group, uint64_t item, uint64_t *ret_item);
+/* Where an item of the source is in the result. `own`: the record, where it names a dataset in no group; else NULL. Returns
+ * false when it is not in it. */
+typedef bool record_map(void *ctx, d7_group group, const common_record *own, uint64_t item,
+                        uint64_t *ret_item);
 
 /* Is this a numbered record with an item (gap, marker)? */
 bool record_has_item(const char *key);
 
 /* Gives the records their new items and takes out those that are outside. Items of records that do not say what they are
- * counted in are `usual` ones, those of a dataset in no group `own` ones. D7_GROUP_NONE: such records stay as they are, like
- * those that nobody can read. Returns false when memory runs out. */
+ * counted in are `usual` ones, those of a dataset in no group `own` ones, which may be D7_GROUP_NONE. Records that nobody can
+ * read stay as they are. Returns false when memory runs out. */
 bool records_map(attribute_list *list, d7_group usual, d7_group own, record_map *map, void *ctx);
 
 /* The number that a new gap record may have; those after it are free too. */

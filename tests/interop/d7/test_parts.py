@@ -1,6 +1,8 @@
 """d7 copy, split and merge: pages of any size, the order of attributes, records of all kinds, parts that come twice."""
+import itertools
 import json
 import os
+import random
 import sys
 import tempfile
 
@@ -19,7 +21,8 @@ def write(path, datasets, attributes=None, bytes_per_page=16384):
 
 def split(path, folder, *arguments):
     d7("split", path, "-o", os.path.join(folder, "s.photons"), *arguments)
-    return sorted(os.path.join(folder, n) for n in os.listdir(folder) if n.startswith("s."))
+    names = sorted(n for n in os.listdir(folder) if n.startswith("s."))
+    return [os.path.join(folder, n) for n in names[-1:] + names[:-1]]
 
 
 def damages(path):
@@ -48,7 +51,80 @@ def pages_of_any_size(folder):
         assert Model.read(out).column("/own") == [7] * 20
 
 
-TESTS = [pages_of_any_size]
+def record(item, **of):
+    return json.dumps({"item": item, "count": 2, "cause": "full", **of})
+
+
+def records_of_other_datasets(folder):
+    """Gaps and markers that count items of a dataset in no group go where its items go."""
+    first, second, whole = (os.path.join(folder, n) for n in ("a.photons", "b.photons", "whole.photons"))
+    own = {"dataset": "/own"}
+    datasets = [("/photons/x", U16, [1, 2, 3, 4]), ("/own", U64, [5, 6, 7]), ("/more", U64, [8] * 9)]
+    write(first, datasets, {"photond.part": "0", "photond.gap.00000000": record(3, **own), "photond.marker.00000000": record(4)})
+    datasets = [("/more", U64, [8]), ("/photons/x", U16, [5, 6]), ("/own", U64, [10])]
+    write(second, datasets, {"photond.part": "1", "photond.first_photon": "4", "photond.gap.00000000": record(1, **own),
+                             "photond.marker.00000000": record(1), "photond.marker.00000001": record(0, dataset="/more"),
+                             "photond.marker.00000002": record(1, dataset="/photons/x"),
+                             "photond.marker.00000003": record(1, dataset="/nowhere")})
+    d7("merge", whole, first, second)
+    got = Model.read(whole)
+    assert got.column("/own") == [5, 6, 7, 10]
+    told = [(json.loads(v)["item"], json.loads(v).get("dataset")) for k, v in got.attributes.items() if k.startswith("photond.gap.")]
+    assert told == [(3, "/own"), (4, "/own")], got.attributes
+    told = [(json.loads(v)["item"], json.loads(v).get("dataset")) for k, v in got.attributes.items() if ".marker." in k]
+    assert told == [(4, None), (5, None), (9, "/more"), (5, "/photons/x"), (1, "/nowhere")], got.attributes
+    parts = split(whole, folder, "--count", "2")
+    told = [sum("/own" in v for v in Model.read(p).attributes.values()) for p in parts]
+    assert told == [2, 0, 0], told
+    d7("merge", first, *parts, "--overwrite")
+    assert Model.read(first).attributes == got.attributes and Model.read(first).datasets == got.datasets
+
+
+def order_of_attributes(folder):
+    """The recorded one; but of gaps and markers side by side those of an earlier part come first."""
+    rng = random.Random(20261130)
+    path, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "whole.photons")
+    for _ in range(6):
+        of_part, attributes = {}, {}
+        keys = ["a", "b", "photond.clock.00000000"] + ["photond.%s.%08d" % (k, i) for k in ("gap", "marker") for i in range(6)]
+        rng.shuffle(keys)
+        for key in keys:
+            item = rng.randrange(1000)
+            counts = ".gap." in key or ".marker." in key
+            of_part[key] = item // 300 if counts else None
+            attributes[key] = record(item) if counts else "{}"
+        write(path, [("/photons/x", U16, list(range(1000)))], attributes)
+        parts = split(path, folder, "--count", "300")
+        d7("merge", whole, *parts, "--overwrite")
+        got = Model.read(whole).attributes
+        want = []
+        for counts, run in itertools.groupby(keys, lambda k: of_part[k] is not None):
+            want += sorted(run, key=of_part.get) if counts else list(run)
+        assert got == attributes and list(got) == want, (list(got), want)
+        for part in parts:
+            os.unlink(part)
+
+
+def parts_that_come_twice(folder):
+    """Also one without photons, which fits behind itself."""
+    path, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "whole.photons")
+    write(path, [("/photons/x", U16, list(range(100))), ("/photons/ms", U64, [0] + [50] * 19)])
+    parts = split(path, folder, "--time", "5ms")
+    assert [len(Model.read(p).column("/photons/x")) for p in parts] == [50, 0, 0, 50], parts
+    for twice in (1, 2):
+        d7("merge", whole, *parts, parts[twice], code=2)
+        assert "is the same part as" in d7.err and not os.path.exists(whole), d7.err
+    d7("merge", whole, parts[0], parts[1], parts[1], *parts[2:], "--force")
+    d7("merge", whole, *reversed(parts), "--overwrite")
+    assert Model.read(whole).datasets == Model.read(path).datasets
+    a, b = os.path.join(folder, "a.photons"), os.path.join(folder, "b.photons")
+    write(a, [("/photons/x", U16, [])], {"photond.part": "0"})
+    write(b, [("/photons/x", U16, [])], {"photond.part": "1", "photond.first_photon": "0"})
+    d7("merge", whole, a, b, "--overwrite")
+    d7("merge", whole, a, b, b, "--overwrite", code=2)
+
+
+TESTS = [pages_of_any_size, records_of_other_datasets, order_of_attributes, parts_that_come_twice]
 
 
 def main():

@@ -44,9 +44,15 @@ int command_open(const command *self, const char *path, bool unframed, cli_pool 
 /* A d7_progress_fn whose ctx is a cli_progress that was started. */
 int command_progress(void *bar, uint64_t done, uint64_t total);
 
-/* Compares the checksums beside the file, if there are any: pages that have changed are damaged afterwards. Returns 0, or an
- * exit code after saying why. */
+/* Compares the checksums beside the file, if there are any: pages that have changed are damaged afterwards. Says on standard
+ * error when they cannot be used. Returns 0, or an exit code after saying why. */
 int command_compare(const command *self, d7_reader *r);
+
+/* What is wrong with the checksums beside a file that was compared or verified, in `room`; NULL: nothing is. */
+const char *checksum_fault(const d7_reader *r, d7_problem *room);
+/* Says it on standard error: where something is, and anyway. */
+void command_tell_checksums(const command *self, const d7_reader *r);
+void command_tell_fault(const command *self, const char *fault);
 
 /* Damage that may have cost a page without telling whose: what follows it would belong to other photons. */
 bool problem_hides_pages(const d7_problem *problem);

@@ -204,6 +204,8 @@ static int try_whole(copy_job *job) {
     if (rc != 0)
         return command_fail(job->o->self, "%s", err.text);
     job->whole = summary.damages == 0;
+    if (job->whole && !ranged(job->o))
+        command_tell_checksums(job->o->self, job->in.reader);
     return 0;
 }
 
@@ -286,6 +288,13 @@ static void print_json(const copy_job *job) {
     }
     printf("\n  ],\n  \"left_out\": ");
     part_print_skipped(&job->part);
+    d7_problem room;
+    const char *fault = checksum_fault(job->in.reader, &room);
+    printf(",\n  \"checksum_fault\": ");
+    if (fault)
+        cli_write_json_string(stdout, fault);
+    else
+        printf("null");
     printf("\n}\n");
 }
 

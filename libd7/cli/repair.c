@@ -203,6 +203,11 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
         printf("%" PRIu64, report->unknown_from);
     printf(", \"changed_header\": %s, \"lost_attributes\": %" PRIu64,
            report->changed_header ? "true" : "false", report->lost_attributes);
+    printf(", \"checksum_fault\": ");
+    if (*report->checksum_fault)
+        cli_write_json_string(stdout, report->checksum_fault);
+    else
+        printf("null");
     printf(", \"cut_bytes\": %" PRIu64 ", \"cut_number\": ", report->cut_bytes);
     if (report->cut_bytes)
         printf("%" PRIu32, report->cut_number);
@@ -319,6 +324,10 @@ static void tell_success(repair_job *job, const char *path, const char *out, con
         job->separator = ",\n";
     } else if (!job->recursive || report->outcome != D7_REPAIR_FINE) {
         print_text(path, out, report);
+    }
+    if (*report->checksum_fault) {
+        (void)cli_flush_stdout();
+        command_tell_fault(job->self, report->checksum_fault);
     }
     note_row(job, path, state_of(report), kept_of(report), lost_of(report), outcome_names[report->outcome]);
     if (report->changed_header)

@@ -5,6 +5,7 @@
 #define D7_SRC_CHECKSUMS_H
 
 #include "framing.h"
+#include "problems.h"
 #include "tail_file.h"
 
 enum {
@@ -90,6 +91,12 @@ int d7__sums_compare_entry(d7__sums_compare *c, const d7__entry *entry, bool *re
 
 /* After the last entry. `closed`: the file ends in a valid epilogue. Returns likewise. */
 int d7__sums_compare_end(d7__sums_compare *c, bool closed, d7__sums_verdict *ret_verdict, d7_error *err);
+
+/* A problem of the checksums themselves: what, and how many. */
+d7_problem d7__sums_problem(const d7__sums_compare *c, uint64_t offset, const char *what, uint64_t n);
+
+/* Tells, after the end, why not all of them could be used. `held`: a writer may be about to complete them. */
+void d7__sums_tell(const d7__sums_compare *c, bool held, d7__sums_verdict verdict, d7__problems *problems);
 
 /* ---- writing ---- */
 

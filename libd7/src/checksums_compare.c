@@ -3,6 +3,8 @@
  * Only an entry that is where a record says, as long as it says, and has other bytes, has changed. Everything
  * else is the checksum file's own fault or age: torn, not kept up, left over from before a cut. And when more
  * entries differ than agree, it is another file's. So whether differences count is known at the end only. */
+#include <inttypes.h>
+
 #include "base/crc32c.h"
 #include "checksums.h"
 #include "messages.h"
@@ -84,4 +86,30 @@ int d7__sums_compare_end(d7__sums_compare *c, bool closed, d7__sums_verdict *ret
                    : is_outdated(c, closed) ? D7__SUMS_OUTDATED
                                             : D7__SUMS_COUNT;
     return 0;
+}
+
+/* ---- telling ---- */
+
+d7_problem d7__sums_problem(const d7__sums_compare *c, uint64_t offset, const char *what, uint64_t n) {
+    return d7__problem(D7_PROBLEM_CHECKSUM_FILE, offset, "%.150s: %s: %" PRIu64, c->reader.path, what, n);
+}
+
+static void tell(const d7__sums_compare *c, d7__problems *problems, uint64_t offset, const char *what,
+                 uint64_t n) {
+    d7_problem p = d7__sums_problem(c, offset, what, n);
+    d7__problems_add(problems, &p);
+}
+
+void d7__sums_tell(const d7__sums_compare *c, bool held, d7__sums_verdict verdict, d7__problems *problems) {
+    if (c->reader.fault && !held) {
+        d7_problem p = d7__problem(D7_PROBLEM_CHECKSUM_FILE, D7_NO_OFFSET, "%.150s: %s", c->reader.path,
+                                   c->reader.fault);
+        d7__problems_add(problems, &p);
+    }
+    if (c->reader.n_spoilt)
+        tell(c, problems, 0, "blocks of it were damaged", c->reader.n_spoilt);
+    if (verdict == D7__SUMS_OF_ANOTHER_FILE)
+        tell(c, problems, D7_NO_OFFSET, "it is another file's; entries that differ", c->n_differ);
+    if (verdict == D7__SUMS_OUTDATED)
+        tell(c, problems, D7_NO_OFFSET, "the file was written anew since; entries that differ", c->n_differ);
 }

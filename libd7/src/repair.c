@@ -42,6 +42,14 @@ void d7_repair_report_free(d7_repair_report *report) {
     *report = (d7_repair_report){0};
 }
 
+/* Entries that only one of both has, each with its place, are no fault: the file was cut, or goes on. */
+void d7__report_checksums(const d7_reader *r, d7_repair_report *report) {
+    d7_problem p;
+    for (size_t i = 0; !*report->checksum_fault && d7_reader_problem(r, i, &p) == 0; i++)
+        if (p.code == D7_PROBLEM_CHECKSUM_FILE && (p.offset == D7_NO_OFFSET || p.offset == 0))
+            memcpy(report->checksum_fault, p.text, sizeof report->checksum_fault);
+}
+
 int d7__report_start(const d7_reader *r, d7_repair_report *report) {
     *report = (d7_repair_report){.alloc = r->alloc,
                                  .source_state = d7_reader_state(r),
@@ -222,6 +230,8 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
     p.changed_header = changed.header;
     p.lost_attributes = changed.lost_attributes;
     if (rc == 0)
+        d7__report_checksums(p.r, report);
+    if (rc == 0)
         rc = take_tail_attributes(&p, source, &changed, err);
     d7__changed_free(&changed);
     s->step++;
@@ -266,6 +276,8 @@ int d7_repair(const char *path, const char *out_path, const d7_repair_options *o
         rc = d7__reader_no_memory(source, err);
     if (rc == 0)
         rc = d7__repair_is_fine(source, steps_progress, &s, &fine, err);
+    if (rc == 0)
+        d7__report_checksums(source, &report);
     if (rc == 0 && !fine)
         rc = repair_into(source, path, out_path, &s, &report, err);
     d7_reader_free(source);

@@ -41,7 +41,8 @@ int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err);
 int d7__changed_attribute(d7__changed *c, const d7_attribute *attribute);
 
 /* Makes the pages that differ condemned ones of the map, takes attributes of indexes that differ from those of `r`, and makes
- * all that differs problems of `r`, where d7__sums_compare_end() says that it counts. `closed`: the file
+ * all that differs problems of `r`, where d7__sums_compare_end() says that it counts, and what keeps the checksums from being
+ * used. `closed`: the file
  * ends in a valid epilogue. Returns 0; D7_ERR_NOMEM; as d7__sums_compare_end(). */
 int d7__changed_mark(d7__changed *c, bool closed, d7_error *err);
 
@@ -231,6 +232,9 @@ int d7__repair_is_fine(d7_reader *r, d7_progress_fn *progress, void *ctx, bool *
 /* The same for a file that was made; D7_ERR_CORRUPT where it is not. */
 int d7__repair_verify(const char *path, const d7_repair_options *o, d7_progress_fn *progress, void *ctx,
                       d7_error *err);
+
+/* Takes over why checksums beside the file could not be used, unless the report says it already. */
+void d7__report_checksums(const d7_reader *r, d7_repair_report *report);
 
 /* The report of a file of which everything is kept. Returns 0; D7_ERR_NOMEM (release what there is). */
 int d7__report_start(const d7_reader *r, d7_repair_report *report);

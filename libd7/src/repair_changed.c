@@ -11,9 +11,14 @@ int d7__changed_begin(d7__changed *c, d7_reader *r, d7_error *err) {
     d7__entry header;
     c->r = r;
     c->sound.alloc = &r->alloc;
-    int rc = d7__sums_compare_begin(&c->compare, &r->io, &r->alloc, r->source.path, NULL);
+    d7_error failure;
+    int rc = d7__sums_compare_begin(&c->compare, &r->io, &r->alloc, r->source.path, &failure);
     if (rc == D7_ERR_NOMEM)
         return d7__reader_no_memory(r, err);
+    if (rc != 0 && rc != D7_ERR_NOTFOUND) {
+        d7_problem p = d7__problem(D7_PROBLEM_CHECKSUM_FILE, D7_NO_OFFSET, "%s", failure.text);
+        d7__problems_add(&r->problems, &p);
+    }
     if (rc != 0)
         return 0;
     rc = d7__entry_at(&r->framing, 0, &found, &header, err);
@@ -106,6 +111,8 @@ static int mark(d7_reader *r, const d7__page_ref *changed, d7_error *err) {
 int d7__changed_mark(d7__changed *c, bool closed, d7_error *err) {
     d7__sums_verdict verdict;
     int rc = d7__sums_compare_end(&c->compare, closed, &verdict, err);
+    if (rc == 0 && c->compare.there)
+        d7__sums_tell(&c->compare, c->r->held, verdict, &c->r->problems);
     if (rc != 0 || verdict != D7__SUMS_COUNT)
         return rc;
     c->header = c->n > 0 && c->pages[0].offset == 0;

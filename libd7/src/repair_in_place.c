@@ -343,6 +343,7 @@ int d7_repair_in_place(const char *path, const d7_repair_options *options, d7_re
         report.outcome = D7_REPAIR_IN_PLACE;
         rc = close_it(&c, err);
     }
+    d7__report_checksums(c.r, &report);
     d7_reader_free(c.r);
     if (rc == 0)
         *ret_report = report;

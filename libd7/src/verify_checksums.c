@@ -57,8 +57,7 @@ int d7__verify_sum_place(d7__verifier *v, d7_error *err) {
 /* ---- the end ---- */
 
 static void report_file(d7__verifier *v, uint64_t offset, const char *what, uint64_t n) {
-    d7_problem p = d7__problem(D7_PROBLEM_CHECKSUM_FILE, offset, "%.150s: %s: %" PRIu64,
-                               v->sums.compare.reader.path, what, n);
+    d7_problem p = d7__sums_problem(&v->sums.compare, offset, what, n);
     d7__problems_add(&v->r->problems, &p);
 }
 
@@ -78,21 +77,9 @@ int d7__verify_sums_end(d7__verifier *v, d7_error *err) {
     if (rc != 0 || !c->there)
         return rc;
     v->sum.checked_entries = c->n_agree;
-    if (c->reader.fault && !v->r->held) {
-        d7_problem p = d7__problem(D7_PROBLEM_CHECKSUM_FILE, D7_NO_OFFSET, "%.150s: %s", c->reader.path,
-                                   c->reader.fault);
-        d7__problems_add(&v->r->problems, &p);
-    }
-    if (c->reader.n_spoilt)
-        report_file(v, 0, "blocks of it were damaged", c->reader.n_spoilt);
-    if (verdict == D7__SUMS_OF_ANOTHER_FILE) {
-        report_file(v, D7_NO_OFFSET, "it is another file's; entries that differ", c->n_differ);
+    d7__sums_tell(c, v->r->held, verdict, &v->r->problems);
+    if (verdict != D7__SUMS_COUNT)
         return 0;
-    }
-    if (verdict == D7__SUMS_OUTDATED) {
-        report_file(v, D7_NO_OFFSET, "the file was written anew since; entries that differ", c->n_differ);
-        return 0;
-    }
     for (size_t i = 0; i < v->sums.n_kept; i++)
         d7__problems_add(&v->r->problems, &v->sums.differ[i]);
     if (!v->r->held)

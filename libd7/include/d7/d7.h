@@ -885,7 +885,9 @@ typedef struct d7_repair_report {
      * be wrong; attributes that only indexes hold that are not what was written, which are not kept. */
     bool changed_header;
     uint64_t lost_attributes;
-    uint64_t torn_bytes;         /* of an entry that the end of the file cuts: a page's, most likely */
+    char checksum_fault
+        [256];           /* what is wrong with the checksums beside the file themselves; empty: nothing is */
+    uint64_t torn_bytes; /* of an entry that the end of the file cuts: a page's, most likely */
     d7_repair_dataset *datasets; /* [n_datasets] */
     size_t n_datasets;
     d7_repair_gap *gaps; /* [n_gaps] */
@@ -972,7 +974,7 @@ D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path,
 /** Compares the checksums beside the file (NAME.photons.crc), where there are any that are its own, with the file
  * as it is. Pages whose bytes are not those that were written are damaged from then on, for everything that reads
  * with `r`, also where they decode; they and other entries that have changed are among the reader's problems as
- * CHECKSUM. Reads the whole file when there are checksums, else nothing. d7_reader_verify() compares too, but
+ * CHECKSUM, and so are checksums that cannot be used as CHECKSUM_FILE. Reads the whole file when there are checksums, else nothing. d7_reader_verify() compares too, but
  * leaves such pages readable.
  *  progress  NULL is allowed
  *  Returns   0, also when something has changed; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has shrunk;

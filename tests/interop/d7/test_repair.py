@@ -378,6 +378,33 @@ def stopping():
                 os.unlink(os.path.join(folder, name))
 
 
+def checksums_that_cannot_be_used():
+    """copy and repair say so, on standard error and in JSON, and go on."""
+    data, _ = recording(3000)
+    with tempfile.TemporaryDirectory() as folder:
+        path, out, sums = (os.path.join(folder, n) for n in ("run.photons", "out.photons", "run.photons.crc"))
+        write(path, data)
+        d7("verify", path, "--write-checksums")
+        good = read(sums)
+
+        def told(fault, *arguments):
+            said = json.loads(d7(*arguments, "--json"))["checksum_fault"]
+            lines = [line for line in d7.err.splitlines() if ".crc" in line]
+            assert (fault in said and len(lines) == 1 and fault in lines[0]) if fault else (said is None and not lines), (said, d7.err)
+            if os.path.exists(out):
+                os.unlink(out)
+        for content, fault in ((good, None), (b"x" * 40, "no file of checksums"), (good[:-3], "torn"), (None, "run.photons.crc")):
+            os.unlink(sums)
+            write(sums, content) if content else os.mkdir(sums)
+            for bytes_ in (data, data[:len(data) * 3 // 4]):
+                write(path, bytes_)
+                told(fault, "repair", path, "-o", out)
+                told(fault, "copy", path, out)
+                told(fault, "copy", path, out, "--from", "5")
+                if len(bytes_) < len(data):
+                    told(fault, "repair", path, "--in-place")
+
+
 def by_photonsfile():
     import require
     photonsfile = require.module("photonsfile")
@@ -406,6 +433,6 @@ def by_photonsfile():
 if sys.argv[1:] == ["photonsfile"]:
     by_photonsfile()
 else:
-    for test in (fixtures, cuts, lost_pages, zeroed_blocks, unframed_file, unframed_long, names_and_attributes, folders, in_place, refusals,
+    for test in (fixtures, cuts, lost_pages, zeroed_blocks, unframed_file, unframed_long, names_and_attributes, folders, in_place, refusals, checksums_that_cannot_be_used,
                  stopping):
         test()

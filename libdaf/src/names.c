@@ -46,6 +46,11 @@ static int check_path_part(const char *what, const char *name, daf_error *err) {
     return 0;
 }
 
+bool daf__is_path_part(const char *name, size_t bytes) {
+    bool dots = bytes <= 2 && memcmp(name, "..", bytes) == 0;
+    return bytes > 0 && bytes <= DAF__MAX_FILE_NAME && !dots && !memchr(name, '/', bytes);
+}
+
 int daf__check_readable(const daf__property *p, daf_error *err) {
     int rc = 0;
     if (p->kind == DAF__VECTOR)

@@ -33,6 +33,9 @@ daf__property daf__matrix_property(const char *rows, const char *columns, const 
 /* The same matrix in its other layout. */
 daf__property daf__other_layout(const daf__property *matrix);
 
+/* Whether a property can have the name: one that cannot is not listed. */
+bool daf__is_path_part(const char *name, size_t bytes);
+
 /* Checks that the names can be part of a path. Returns 0; DAF_ERR_ARG NULL; DAF_ERR_NAME. */
 int daf__check_readable(const daf__property *p, daf_error *err);
 

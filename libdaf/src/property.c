@@ -86,7 +86,8 @@ static int list(daf *d, daf_names *ret, const daf__property *p, daf_error *err) 
     for (size_t i = 0; i < names.n; i++) {
         char *name = names.names[i];
         size_t n = strlen(name);
-        if (n > suffix_bytes && strcmp(name + n - suffix_bytes, suffix) == 0) {
+        if (n > suffix_bytes && strcmp(name + n - suffix_bytes, suffix) == 0 &&
+            daf__is_path_part(name, n - suffix_bytes)) {
             name[n - suffix_bytes] = 0;
             names.names[kept++] = name;
         } else {

@@ -32,7 +32,9 @@ static bool is_risky(const char *name) {
 static void verify_name(daf__verifier *v, const daf__property *p) {
     daf__key key = daf__property_key(p);
     daf_error details;
-    if (daf__check_writable(p, &details) != 0)
+    if (daf__check_readable(p, &details) != 0)
+        daf__tell(v, DAF_PROBLEM_NAME_HIDDEN, key.text, DAF_NO_OFFSET, "%s", details.text);
+    else if (daf__check_writable(p, &details) != 0)
         daf__tell(v, DAF_PROBLEM_NAME, key.text, DAF_NO_OFFSET, "%s", details.text);
     else if (is_risky(p->name))
         daf__tell(v, DAF_PROBLEM_NAME_RISKY, key.text, DAF_NO_OFFSET,

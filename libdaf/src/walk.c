@@ -14,10 +14,11 @@ typedef struct walk_context {
     daf_names axes;
 } walk_context;
 
-/* The length of `name` without `suffix`; 0 when it does not end in it, or nothing is left. */
+/* The length of `name` without `suffix`; 0 when it does not end in it, or what is left is no name of a property. */
 static size_t stem_bytes(const char *name, const char *suffix) {
     size_t n = strlen(name), k = strlen(suffix);
-    return n > k && strcmp(name + n - k, suffix) == 0 ? n - k : 0;
+    bool ends = n > k && strcmp(name + n - k, suffix) == 0;
+    return ends && daf__is_path_part(name, n - k) ? n - k : 0;
 }
 
 /* Visits the files of the folder that end in the kind's main suffix. */

@@ -939,6 +939,7 @@ typedef enum daf_problem_class { DAF_CLASS_DAMAGE, DAF_CLASS_FAULT, DAF_CLASS_ST
     X(ARCHIVE, "archive", DAMAGE, "the ZIP archive cannot be read")                                          \
     X(ENTRY_METHOD, "entry-method", DAMAGE, "an entry of the archive is compressed in an unknown way")       \
     X(ENTRY_CHECKSUM, "entry-checksum", DAMAGE, "an entry of the archive fails its checksum or size")        \
+    X(NAME_HIDDEN, "name-hidden", DAMAGE, "a name that no property can have: nothing lists it")              \
     X(NAME, "name", FAULT, "a name that may not be written")                                                 \
     X(AXIS_EMPTY, "axis-empty", FAULT, "an entry of an axis is empty")                                       \
     X(NO_AXIS, "no-axis", FAULT, "properties lie on an axis that does not exist")                            \

@@ -178,6 +178,8 @@ CHANGES = [
     ("shard-index", "vectors/bin/zstd.zip", False, lambda p: poke(p + "/vectors/bin/zstd.zip", 3, b"\1")),
     ("shard-order", "vectors/bin/zstd.zip", False, lambda p: poke_central(p + "/vectors/bin/zstd.zip", 1, 48, b"2")),
     ("local-header", "vectors/bin/zstd.zip", False, lambda p: poke(p + "/vectors/bin/zstd.zip", 52 + 8, b"\0")),
+    ("name-hidden", "scalars/..", False, lambda p: write(p + "/scalars/...json", b'{"type":"Int8","value":1}\n')),
+    ("name-hidden", "axes/.", False, lambda p: write(p + "/axes/..txt", b"a\n")),
     ("name", "vectors/few/x.nzind", False, lambda p: (write(p + "/vectors/few/x.nzind.json", b'{"format":"dense","eltype":"Int8"}\n'), write(p + "/vectors/few/x.nzind.data", b"123"))),
     ("name", "vectors/few/index", False, lambda p: (write(p + "/vectors/few/index.json", b'{"format":"dense","eltype":"Int8"}\n'), write(p + "/vectors/few/index.data", b"123"))),
     ("name-risky", "scalars/a:b", True, lambda p: daf("set", p, "scalar", "a:b", "--value", "1")),

@@ -216,6 +216,48 @@ static void spellings_of_other_programs(void **state) {
     }
 }
 
+static void count_hidden(void *context, const daf_problem *p) {
+    *(unsigned *)context += p->code == DAF_PROBLEM_NAME_HIDDEN;
+}
+
+/* A name that no property can have is not listed, and hides nothing that has a good one. */
+static void bad_names_hide_nothing(void **state) {
+    static const piece pieces[] = {{"daf.json", MARKER, 0},       {"scalars/...json", SIX, 0},
+                                   {"scalars/n.json", FIVE, 0},   {"axes/a.txt", "x\n", 0},
+                                   {"axes/...txt", "x\ny\n", 0},  {"vectors/../v.json", "{}", 0},
+                                   {"vectors/a/..json", "{}", 0}, {"matrices/../a/m.json", "{}", 0}};
+    const char *path = test_path(state, "a.daf.zip"), *tree = test_path(state, "a.daf");
+    daf_names names;
+    daf *d, *to;
+    write_zip(path, pieces, 8, 0, 0);
+    OK(daf_open(&d, path, "r", NULL, e));
+    OK(daf_list_scalars(d, &names, e));
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.names[0], "n");
+    daf_names_clear(&names);
+    OK(daf_list_axes(d, &names, e));
+    assert_int_equal(names.n, 1);
+    daf_names_clear(&names);
+    OK(daf_list_vectors(d, &names, "a", e));
+    assert_int_equal(names.n, 0);
+    daf_names_clear(&names);
+    OK(daf_open(&to, tree, "w", NULL, e));
+    OK(daf_copy(to, d, NULL, e));
+    OK(daf_close(to, e));
+    OK(daf_close(d, e));
+    unsigned hidden = 0;
+    daf_verify_summary s;
+    daf_verify_options options;
+    daf_verify_options_init(&options);
+    options.problem = count_hidden;
+    options.context = &hidden;
+    OK(daf_verify(path, &options, &s, e));
+    assert_int_equal(hidden, 2); /* one of a vector without payload counts as absent */
+    OK(daf_verify(tree, NULL, &s, e));
+    assert_int_equal(s.n[DAF_CLASS_DAMAGE] + s.n[DAF_CLASS_FAULT], 0);
+    assert_int_equal(s.properties, 2);
+}
+
 /* The marker of an old archive cannot be raised: sparse data take the 1.0 form, and nothing is packed. */
 static void an_archive_of_version_1_0(void **state) {
     static const piece pieces[] = {{"daf.json", "{\"version\":[1,0]}\n", 0}, {"axes/x.txt", "a\nb\nc\n", 0}};
@@ -296,9 +338,9 @@ static void a_foreign_archive_is_never_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(an_unsupported_method_is_named), TEST(foreign_entries_are_kept),
-        TEST(wrong_sizes_and_checksums),      TEST(spellings_of_other_programs),
-        TEST(an_archive_of_version_1_0),      TEST(a_foreign_archive_is_never_cut),
+        TEST(an_unsupported_method_is_named), TEST(foreign_entries_are_kept), TEST(wrong_sizes_and_checksums),
+        TEST(spellings_of_other_programs),    TEST(bad_names_hide_nothing),   TEST(an_archive_of_version_1_0),
+        TEST(a_foreign_archive_is_never_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,6 +221,29 @@ int daf__archive_check_method(const daf__archive_entry *e, const char *name, daf
                      e->method, name);
 }
 
+/* What a byte can hold at most: deflate 258 bytes in 2 bits; deflate64 65,538 in 18 bits; zstd blocks of 128 KiB in 4 bytes;
+ * bzip2 blocks of 900,000 bytes in no less than 32, after runs of 259 have become 5 each. */
+static uint64_t most_of(unsigned method) {
+    switch (method) {
+    case DAF__ZIP_DEFLATE:
+        return 258 * 8 / 2;
+    case DAF__ZIP_DEFLATE64:
+        return 65538 * 8 / 18;
+    case DAF__ZIP_ZSTD:
+        return (1 << 17) / 4;
+    case DAF__ZIP_BZIP2:
+        return 900000 / 5 * 259 / 32;
+    default:
+        return 1;
+    }
+}
+
+bool daf__archive_can_hold(const daf__archive_entry *e) {
+    if (e->method == DAF__ZIP_STORED)
+        return e->raw_bytes == e->packed_bytes;
+    return e->raw_bytes / most_of(e->method) <= e->packed_bytes;
+}
+
 static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t bytes) {
     return (uint32_t)crc32_z(crc, data, bytes);
 }
@@ -245,7 +268,11 @@ int daf__archive_decode(daf__buf *ret, daf__file *f, uint64_t at, const daf__arc
         daf__buf_free(&out.out);
         return rc ? rc : daf__no_memory(err);
     }
-    rc = decoder_of(e->method)(&in, &out, &details);
+    if (daf__archive_can_hold(e))
+        rc = decoder_of(e->method)(&in, &out, &details);
+    else
+        rc = daf__fail(&details, DAF_ERR_CORRUPT, 0, 0, "%llu bytes cannot hold the %llu that it tells of",
+                       (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
     if (rc == 0)
         rc = check_content(&out.out, e, &details);
     free(in.piece);

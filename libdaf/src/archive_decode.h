@@ -7,6 +7,9 @@
 /* DAF_ERR_UNSUPPORTED for a method that cannot be read. */
 int daf__archive_check_method(const daf__archive_entry *e, const char *name, daf_error *err);
 
+/* Whether the entry's method can pack so many bytes into so few; a damaged directory may tell of any size. */
+bool daf__archive_can_hold(const daf__archive_entry *e);
+
 /* Decodes the entry, whose data lie in `f` at `at`, and checks size and CRC. Memory grows with what the data really
  * hold, up to the size that the directory tells of. */
 int daf__archive_decode(daf__buf *ret, daf__file *f, uint64_t at, const daf__archive_entry *e,

@@ -69,15 +69,36 @@ static int read_staged(entry_file *f, void *data, size_t bytes, uint64_t offset,
               : 0;
 }
 
-static int decode(entry_file *f, daf_error *err) {
+/* The lock is held. */
+static int decode_locked(entry_file *f, daf_error *err) {
     daf__archive_whole w;
-    int rc = 0;
+    if (f->is_decoded)
+        return 0;
+    int rc = daf__archive_look(&w, f->archive->io, f->archive->fd, f->archive->path, err);
+    if (rc == 0)
+        rc = daf__archive_decode(&f->decoded, &w.base, f->data, &f->entry, f->name, err);
+    f->is_decoded = rc == 0;
+    return rc;
+}
+
+static int decode(entry_file *f, daf_error *err) {
     pthread_mutex_lock(&f->lock);
-    if (!f->is_decoded) {
-        rc = daf__archive_look(&w, f->archive->io, f->archive->fd, f->archive->path, err);
-        if (rc == 0)
-            rc = daf__archive_decode(&f->decoded, &w.base, f->data, &f->entry, f->name, err);
-        f->is_decoded = rc == 0;
+    int rc = decode_locked(f, err);
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+/* Whoever reads on after this decodes once more. */
+static int entry_take(daf__file *base, daf__buf *ret, daf_error *err) {
+    entry_file *f = (entry_file *)base;
+    if (f->entry.staged || is_stored(&f->entry))
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int rc = decode_locked(f, err);
+    if (rc == 0) {
+        *ret = f->decoded;
+        f->decoded = (daf__buf){0};
+        f->is_decoded = false;
     }
     pthread_mutex_unlock(&f->lock);
     return rc;
@@ -175,7 +196,8 @@ static void entry_close(daf__file *base) {
     free(f);
 }
 
-static const daf__file_ops entry_ops = {.read = entry_read, .map = entry_map, .close = entry_close};
+static const daf__file_ops entry_ops = {
+    .read = entry_read, .take = entry_take, .map = entry_map, .close = entry_close};
 
 /* ---- opening */
 
@@ -187,16 +209,13 @@ daf__stamp daf__archive_stamp(const daf__archive *a, const daf__archive_entry *e
                         .changed_ns = e->staged ? -1 : (int64_t)e->offset};
 }
 
-/* A damaged directory may tell of any size. */
 static int check_sizes(const entry_file *f, daf_error *err) {
-    enum { MAX_RATIO = 65536 }; /* of bytes to compressed ones; zstd reaches half of it */
     const daf__archive_entry *e = &f->entry;
-    bool good = e->method == DAF__ZIP_STORED ? e->packed_bytes == e->raw_bytes
-                                             : e->raw_bytes / MAX_RATIO <= e->packed_bytes;
-    return good ? 0
-                : daf__fail(err, DAF_ERR_CORRUPT, 0, e->offset,
-                            "%s: cannot be decoded: %llu bytes are said to hold %llu", f->base.where,
-                            (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
+    return daf__archive_can_hold(e)
+               ? 0
+               : daf__fail(err, DAF_ERR_CORRUPT, 0, e->offset,
+                           "%s: cannot be decoded: %llu bytes are said to hold %llu", f->base.where,
+                           (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
 }
 
 static int prepare(entry_file *f, daf_error *err) {

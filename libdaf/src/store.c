@@ -19,8 +19,15 @@ int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error 
         return daf__fail(err, DAF_ERR_LIMIT, 0, 0, "%s: %llu bytes are more than the limit of %llu", f->where,
                          (unsigned long long)f->size, (unsigned long long)limit);
     daf__buf b = {0};
-    uint8_t *to = daf__buf_reserve(&b, (size_t)f->size + 1);
-    int rc = to ? f->ops->read(f, to, (size_t)f->size, 0, err) : daf__no_memory(err);
+    int rc = f->ops->take ? f->ops->take(f, &b, err) : 0;
+    if (rc)
+        return rc;
+    bool taken = b.data != NULL;
+    uint8_t *to = daf__buf_reserve(&b, (size_t)f->size - b.size + 1);
+    if (!to)
+        rc = daf__no_memory(err);
+    else if (!taken)
+        rc = f->ops->read(f, to, (size_t)f->size, 0, err);
     if (rc) {
         daf__buf_free(&b);
         return rc;

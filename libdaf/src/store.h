@@ -42,6 +42,9 @@ struct daf__file {
 typedef struct daf__file_ops {
     /* Exactly `bytes` bytes. DAF_ERR_TRUNCATED when the file ends before. */
     int (*read)(daf__file *f, void *data, size_t bytes, uint64_t offset, daf_error *err);
+    /* All of it as a buffer that is the caller's, when it has to be decoded anyway: memory then grows with what is really
+     * there. *ret without data: it need not be decoded. NULL: it never has to. */
+    int (*take)(daf__file *f, daf__buf *ret, daf_error *err);
     /* Maps the whole file, which is not empty. DAF_ERR_UNSUPPORTED when the store cannot. */
     int (*map)(daf__file *f, daf__map *ret, daf_error *err);
     void (*close)(daf__file *f);

@@ -1,8 +1,7 @@
 #include "allocations.h"
 
-#include <stddef.h>
-
 static unsigned allocations, fail_allocation;
+static size_t largest;
 
 bool test_fail_allocation(unsigned n) {
     bool fired = fail_allocation && allocations >= fail_allocation;
@@ -11,7 +10,14 @@ bool test_fail_allocation(unsigned n) {
     return fired;
 }
 
-static bool allocation_fails(void) {
+size_t test_largest_allocation(void) {
+    size_t n = largest;
+    largest = 0;
+    return n;
+}
+
+static bool allocation_fails(size_t bytes) {
+    largest = bytes > largest ? bytes : largest;
     return fail_allocation && ++allocations == fail_allocation;
 }
 
@@ -25,17 +31,17 @@ void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
 
 void *__wrap_malloc(size_t n) {
-    return allocation_fails() ? NULL : __real_malloc(n);
+    return allocation_fails(n) ? NULL : __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t m) {
-    return allocation_fails() ? NULL : __real_calloc(n, m);
+    return allocation_fails(n * m) ? NULL : __real_calloc(n, m);
 }
 
 void *__wrap_realloc(void *p, size_t n) {
-    return allocation_fails() ? NULL : __real_realloc(p, n);
+    return allocation_fails(n) ? NULL : __real_realloc(p, n);
 }
 
 char *__wrap_strdup(const char *s) {
-    return allocation_fails() ? NULL : __real_strdup(s);
+    return allocation_fails(0) ? NULL : __real_strdup(s);
 }

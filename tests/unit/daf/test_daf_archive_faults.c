@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "allocations.h"
+#include "base/bytes.h"
 #include "faults.h"
 
 enum { N = 200000, FEW = 300 };
@@ -388,12 +389,49 @@ static void each_allocation_fails(void **state) {
     }
 }
 
+/* An entry tells of as many bytes as its method can hold in so few, and of more: memory grows with what it holds. */
+static void declared_sizes_take_no_memory(void **state) {
+    static const struct {
+        const char *file;
+        uint64_t most; /* of one byte */
+    } cases[] = {{"deflate", 1032}, {"deflate64", 29128}, {"zstd", 32768}, {"bzip2", 1456875}, {"stored", 1}};
+    for (unsigned i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        char from[512], name[32];
+        size_t bytes;
+        daf *d;
+        daf_array *a;
+        bool impossible = i % 2;
+        snprintf(from, sizeof from, TEST_FIXTURES "/daf/zip-foreign/%s.daf.zip", cases[i / 2].file);
+        snprintf(name, sizeof name, "a%u.daf.zip", i);
+        const char *path = test_path(state, name);
+        char *file = test_read_file(from, &bytes), *entry = file + bytes - 64;
+        while (memcmp(entry, "axes/item.txt", 13) != 0 || memcmp(entry - 46, "PK\1\2", 4) != 0)
+            entry--;
+        entry -= 46;
+        uint64_t told = bytes_load32(entry + 20) * cases[i / 2].most;
+        bytes_store32(entry + 24, (uint32_t)(impossible ? told + cases[i / 2].most : told));
+        test_write_file(path, file, bytes);
+        free(file);
+        OK(daf_open(&d, path, "r", NULL, e));
+        test_largest_allocation();
+        if (cases[i / 2].most == 1 && !impossible) { /* as it is */
+            OK(daf_get_axis(d, &a, "item", e));
+            daf_array_free(a);
+        } else {
+            FAILS(DAF_ERR_CORRUPT, impossible ? "are said to hold" : "cannot be decoded",
+                  daf_get_axis(d, &a, "item", e));
+        }
+        assert_in_range(test_largest_allocation(), 0, 1 << 20);
+        OK(daf_close(d, e));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_call_is_killed),           TEST(creating_is_killed),
         TEST(recovering_is_killed),          TEST(each_call_fails),
         TEST(short_counts_are_gone_on_from), TEST(a_handle_survives_a_full_disk),
-        TEST(each_allocation_fails),
+        TEST(each_allocation_fails),         TEST(declared_sizes_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,14 @@ int daf__shape(daf *d, const daf__property *p, uint64_t *rows, uint64_t *columns
 
 /* ---- entries */
 
+static int check_empty(const daf__buf *content, const char *where, daf_error *err) {
+    const uint8_t *second = daf__texts_second_empty(content);
+    if (!second)
+        return 0;
+    return daf__fail(err, DAF_ERR_CORRUPT, 0, (uint64_t)(second - content->data),
+                     "%s: the entries are not unique: \"\" stands twice", where);
+}
+
 static int check_unique(const daf__texts *t, const char *where, daf_error *err) {
     uint64_t twice;
     int rc = daf__texts_find_twice(t->next, t->n, &twice, err);
@@ -126,6 +134,10 @@ int daf_get_axis(daf *d, daf_array **ret, const char *axis, daf_error *err) {
     if (rc)
         return rc;
     rc = daf__file_read_whole(f, &content, UINT64_MAX, err);
+    if (rc == 0)
+        rc = check_empty(&content, f->where, err);
+    if (rc)
+        daf__buf_free(&content);
     if (rc == 0)
         rc = daf__texts_split(&texts, &content, f->where, err);
     if (rc == 0)

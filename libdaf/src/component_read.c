@@ -69,16 +69,16 @@ static int load_flat(daf__file *f, daf_array *a, bool view, daf_error *err) {
 static int load_lines(daf__file *f, daf_array *a, daf_error *err) {
     daf__buf content = {0};
     int rc = daf__file_read_whole(f, &content, UINT64_MAX, err);
-    if (rc == 0)
-        rc = daf__texts_split(&a->texts, &content, f->where, err);
     if (rc)
         return rc;
-    uint64_t wanted = daf_array_count(a);
-    if (a->texts.n == wanted)
-        return 0;
-    return daf__fail(err, a->texts.n < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0, f->size,
+    /* Counted first: very many empty ones fit into a small file. */
+    uint64_t wanted = daf_array_count(a), n = daf__texts_count(&content);
+    if (n == wanted)
+        return daf__texts_split(&a->texts, &content, f->where, err);
+    daf__buf_free(&content);
+    return daf__fail(err, n < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0, f->size,
                      "%s: too %s lines: %" PRIu64 ", but %" PRIu64 " values are needed", f->where,
-                     a->texts.n < wanted ? "few" : "many", a->texts.n, wanted);
+                     n < wanted ? "few" : "many", n, wanted);
 }
 
 /* ---- packed */

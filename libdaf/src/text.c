@@ -22,6 +22,24 @@ static uint64_t count_line_ends(const char *text, size_t bytes) {
     return n;
 }
 
+const uint8_t *daf__texts_second_empty(const daf__buf *content) {
+    const uint8_t *line = content->data, *end = line + content->size;
+    unsigned n = 0;
+    while (line && line < end) {
+        if (*line == '\n' && ++n == 2)
+            return line;
+        line = memchr(line, '\n', (size_t)(end - line));
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+uint64_t daf__texts_count(const daf__buf *content) {
+    const char *text = (const char *)content->data;
+    size_t bytes = content->size;
+    return bytes == 0 ? 0 : count_line_ends(text, bytes) + (text[bytes - 1] != '\n');
+}
+
 int daf__texts_split(daf__texts *ret, daf__buf *content, const char *where, daf_error *err) {
     char *pool = (char *)content->data;
     size_t bytes = content->size;

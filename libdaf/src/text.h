@@ -22,6 +22,13 @@ static inline size_t daf__texts_bytes(const daf__texts *t, uint64_t i) {
  * Returns 0; DAF_ERR_CORRUPT no UTF-8; DAF_ERR_NOMEM. */
 int daf__texts_split(daf__texts *ret, daf__buf *content, const char *where, daf_error *err);
 
+/* Where the second empty line of the content is, which no axis has: its entries are unique. NULL: there is none. To be
+ * looked for before the content is split, since very many fit into a small file. */
+const uint8_t *daf__texts_second_empty(const daf__buf *content);
+
+/* The number of lines of the content. */
+uint64_t daf__texts_count(const daf__buf *content);
+
 /* Copies n texts, each where text(ctx, i) says that it is. Returns 0; DAF_ERR_NOMEM. */
 int daf__texts_gather(daf__texts *ret, const char *(*text)(const void *ctx, uint64_t i), const void *ctx,
                       uint64_t n, daf_error *err);

@@ -57,8 +57,9 @@ int daf__verify_tree(daf__verifier *v);
 int daf__verify_axis(daf__verifier *v, const daf__property *p);
 int daf__verify_scalar(daf__verifier *v, const daf__property *p);
 
-/* Splits a file of lines; *whole says that it could be. The file's bytes count as looked at. */
-int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, daf__texts *ret, bool *whole);
+/* Splits a file of lines; *whole says that it could be. axis: with entries of one. The file's bytes count as looked at. */
+int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, bool axis, daf__texts *ret,
+                      bool *whole);
 
 /* Whether a file is what a writer would have written. */
 void daf__verify_form(daf__verifier *v, const char *place, const daf__buf *text, const daf__buf *written);

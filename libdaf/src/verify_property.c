@@ -180,7 +180,7 @@ static void tell_size(subject *s, const char *place, uint64_t is, uint64_t wante
 static int verify_lines(subject *s, daf__file *f, const char *place, uint64_t n) {
     daf__texts texts = {0};
     bool whole;
-    int rc = daf__verify_lines(s->v, f, place, &texts, &whole);
+    int rc = daf__verify_lines(s->v, f, place, false, &texts, &whole);
     if (rc == 0 && whole)
         tell_size(s, place, texts.n, n, f->size, "lines");
     s->whole = s->whole && whole;

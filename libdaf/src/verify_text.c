@@ -68,7 +68,17 @@ int daf__verify_scalar(daf__verifier *v, const daf__property *p) {
 
 /* ---- texts */
 
-int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, daf__texts *ret, bool *whole) {
+/* Not split then: very many empty entries fit into a small file. */
+static bool tell_second_empty(daf__verifier *v, const char *place, const daf__buf *content) {
+    const uint8_t *second = daf__texts_second_empty(content);
+    if (second)
+        daf__tell(v, DAF_PROBLEM_AXIS_DUPLICATE, place, (uint64_t)(second - content->data),
+                  "the empty entry stands twice");
+    return second != NULL;
+}
+
+int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, bool axis, daf__texts *ret,
+                      bool *whole) {
     daf__buf content = {0};
     daf_error details = {.code = 0};
     *whole = false;
@@ -80,6 +90,10 @@ int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, daf__te
     const uint8_t *cr = content.size ? memchr(content.data, '\r', content.size) : NULL;
     if (cr)
         daf__tell(v, DAF_PROBLEM_TEXT_CR, place, (uint64_t)(cr - content.data), "a carriage return");
+    if (axis && tell_second_empty(v, place, &content)) {
+        daf__buf_free(&content);
+        return daf__looked_at(v, f->size);
+    }
     rc = daf__texts_split(ret, &content, f->where, &details);
     if (rc)
         return daf__tell_error(v, DAF_PROBLEM_TEXT, place, &details);
@@ -109,7 +123,7 @@ int daf__verify_axis(daf__verifier *v, const daf__property *p) {
     bool whole;
     if (v->d->store->ops->open(v->d->store, &f, key.text, &details) != 0)
         return daf__tell_error(v, DAF_PROBLEM_UNREADABLE, key.text, &details);
-    int rc = daf__verify_lines(v, f, key.text, &texts, &whole);
+    int rc = daf__verify_lines(v, f, key.text, true, &texts, &whole);
     if (rc == 0 && whole)
         rc = verify_entries(v, key.text, &texts);
     daf__texts_free(&texts);

@@ -152,6 +152,7 @@ CHANGES = [
     ("text", "vectors/few/v_String.txt", False, lambda p: write(p + "/vectors/few/v_String.txt", b"a\n\xff\nb\n")),
     ("text", "axes/few.txt", False, lambda p: write(p + "/axes/few.txt", b"a\n\0\nb\n")),
     ("axis-duplicate", "axes/few.txt", False, lambda p: write(p + "/axes/few.txt", b"a\nb\na\n")),
+    ("axis-duplicate", "axes/few.txt", False, lambda p: write(p + "/axes/few.txt", b"\na\n\n")),
     ("axis-empty", "axes/few.txt", False, lambda p: write(p + "/axes/few.txt", b"a\n\nb\n")),
     ("text-cr", "axes/few.txt", True, lambda p: write(p + "/axes/few.txt", b"a\nb\r\nc\n")),
     ("text-end", "axes/few.txt", True, lambda p: write(p + "/axes/few.txt", b"a\nb\nc")),

@@ -194,12 +194,36 @@ static void each_allocation_fails(void **state) {
     assert_true(runs > 500);
 }
 
+/* Many lines in a small file are refused before each of them takes memory. */
+static void empty_lines_take_no_memory(void **state) {
+    enum { LINES = 1 << 20 };
+    const char *path = test_path(state, "r.daf");
+    static const char *const entries[] = {"a", "b"};
+    char *lines = malloc(LINES);
+    daf *d;
+    daf_array *a;
+    memset(lines, '\n', LINES);
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis(d, "x", entries, 2, e));
+    OK(daf_set_vector(d, "x", "v", DAF_STRING, entries, 2, NULL, e));
+    OK(daf_close(d, e));
+    test_write_file(test_path(state, "r.daf/vectors/x/v.txt"), lines, LINES);
+    test_write_file(test_path(state, "r.daf/axes/y.txt"), lines, LINES);
+    OK(daf_open(&d, path, "r", NULL, e));
+    test_largest_allocation();
+    FAILS(DAF_ERR_CORRUPT, "stands twice", daf_get_axis(d, &a, "y", e));
+    FAILS(DAF_ERR_CORRUPT, "too many lines", daf_get_vector(d, &a, "x", "v", e));
+    assert_in_range(test_largest_allocation(), LINES, 3 * LINES);
+    OK(daf_close(d, e));
+    free(lines);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
         TEST(each_system_call_fails_once), TEST(each_system_call_fails_for_ever),
         TEST(short_counts_are_completed),  TEST(creating_fails_whole),
-        TEST(each_allocation_fails),
+        TEST(each_allocation_fails),       TEST(empty_lines_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

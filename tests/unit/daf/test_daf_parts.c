@@ -235,6 +235,7 @@ static void text_is_split_at_line_feeds(void **state) {
         daf__texts t;
         daf__buf_text(&content, cases[i].content);
         daf__buf_reserve(&content, 1);
+        assert_int_equal(daf__texts_count(&content), cases[i].n);
         OK(daf__texts_split(&t, &content, "case", e));
         assert_int_equal(t.n, cases[i].n);
         if (t.n) {
@@ -251,6 +252,22 @@ static void text_is_split_at_line_feeds(void **state) {
     daf__buf_append(&bad, "a\0b\n", 4);
     daf__buf_reserve(&bad, 1);
     FAILS(DAF_ERR_CORRUPT, "a NUL at byte 1", daf__texts_split(&t, &bad, "case", e));
+}
+
+static void the_second_empty_line_is_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *content;
+        int at; /* -1: nowhere */
+    } cases[] = {{"", -1},          {"\n", -1},       {"\n\n", 1},       {"a\n\n", -1}, {"a\n\n\nb", 3},
+                 {"\na\n\nb\n", 3}, {"\na\nb\n", -1}, {"a\nb\n\n\n", 5}, {"\na\nb", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        daf__buf content = {0};
+        daf__buf_text(&content, cases[i].content);
+        const uint8_t *found = daf__texts_second_empty(&content);
+        assert_int_equal(found ? (int)(found - content.data) : -1, cases[i].at);
+        daf__buf_free(&content);
+    }
 }
 
 static void utf8_prefix_is_exact(void **state) {
@@ -387,6 +404,7 @@ int main(void) {
         cmocka_unit_test(scalars_parse_and_write),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(text_is_split_at_line_feeds),
+        cmocka_unit_test(the_second_empty_line_is_found),
         cmocka_unit_test(utf8_prefix_is_exact),
         cmocka_unit_test(descriptors_are_parsed_by_shape),
         cmocka_unit_test(empty_archive_has_its_98_bytes),

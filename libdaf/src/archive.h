@@ -54,6 +54,7 @@ typedef struct daf__archive_entry {
     const void *owner; /* the store that staged it */
     uint32_t replaces; /* staged: the committed entry whose name it takes, which leaves; or DAF__NO_ENTRY */
     bool leaving;
+    bool overlaps; /* runs into another one; known to verify only */
 } daf__archive_entry;
 
 /* A central directory. */
@@ -117,6 +118,8 @@ typedef struct daf__archive_store {
     char *prefix; /* of the names of entries: "", "group/" */
     size_t prefix_bytes;
     bool shows_dead; /* also descriptors that have lost their payload: for those who look for faults */
+    bool
+        skips_overlaps; /* entries that run into another one cannot be opened, so that a small file is no endless work */
 } daf__archive_store;
 
 /* Opens or makes the archive as the mode says. base.fresh says that it, or the group, holds no daf.json. */

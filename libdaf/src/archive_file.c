@@ -218,10 +218,13 @@ static int check_sizes(const entry_file *f, daf_error *err) {
                            (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
 }
 
-static int prepare(entry_file *f, daf_error *err) {
+static int prepare(entry_file *f, bool skips_overlaps, daf_error *err) {
     daf__archive_whole w;
     if (f->entry.staged)
         return 0;
+    if (skips_overlaps && f->entry.overlaps)
+        return daf__fail(err, DAF_ERR_CORRUPT, 0, f->entry.offset, "%s: runs into another entry",
+                         f->base.where);
     int rc = daf__archive_check_method(&f->entry, f->name, err);
     if (rc == 0)
         rc = check_sizes(f, err);
@@ -249,7 +252,7 @@ int daf__archive_file_open(daf__archive_store *s, daf__file **ret, const char *k
         rc = daf__no_memory(err);
     }
     if (rc == 0)
-        rc = prepare(f, err);
+        rc = prepare(f, s->skips_overlaps, err);
     if (rc) {
         entry_close(&f->base);
         return rc;

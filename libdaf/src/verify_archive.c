@@ -94,7 +94,11 @@ static int check_entry(const archive_check *c, uint32_t i, const char *key) {
     const daf__archive_entry *e = &c->directory->entries[i];
     uint64_t data;
     int rc = check_local(c, e, key, &data);
-    if (rc == 0 && data)
+    if (e->overlaps)
+        daf__tell(c->v, DAF_PROBLEM_ENTRY_OVERLAP, key, DAF_NO_OFFSET,
+                  "the %" PRIu64 " bytes from byte %" PRIu64 " of the archive run into the next entry",
+                  e->packed_bytes, data ? data : e->offset);
+    else if (rc == 0 && data)
         rc = check_data(c, e, key, data);
     if (rc == 0 && data)
         check_style(c, e, key, data);
@@ -141,6 +145,28 @@ static int check_entries(const archive_check *c, const daf__archive_store *s) {
     return rc;
 }
 
+static int compare_places(const void *a, const void *b) {
+    const daf__archive_entry *p = *(daf__archive_entry *const *)a, *q = *(daf__archive_entry *const *)b;
+    return p->offset < q->offset ? -1 : p->offset > q->offset ? 1 : p < q ? -1 : p > q;
+}
+
+/* What is left shares no bytes, so that what it is decoded to is bounded by the file's size. */
+static int mark_overlaps(daf__archive_directory *d, daf_error *err) {
+    daf__archive_entry **by_place = malloc((d->n_committed + (size_t)1) * sizeof *by_place);
+    if (!by_place)
+        return daf__no_memory(err);
+    for (uint32_t i = 0; i < d->n_committed; i++)
+        by_place[i] = &d->entries[i];
+    qsort(by_place, d->n_committed, sizeof *by_place, compare_places);
+    for (uint32_t i = 1; i < d->n_committed; i++) {
+        daf__archive_entry *e = by_place[i - 1];
+        uint64_t end = e->offset + DAF__ZIP_LOCAL_BYTES + e->packed_bytes;
+        e->overlaps = end > by_place[i]->offset;
+    }
+    free(by_place);
+    return 0;
+}
+
 int daf__verify_archive(daf__verifier *v) {
     daf__archive_store *s = (daf__archive_store *)v->d->store;
     daf__archive *a = s->archive;
@@ -154,7 +180,10 @@ int daf__verify_archive(daf__verifier *v) {
         daf__tell(v, DAF_PROBLEM_TORN, "", DAF_NO_OFFSET,
                   "an append was interrupted; the next writable open undoes it");
     pthread_mutex_lock(&a->lock);
+    s->skips_overlaps = true;
     int rc = daf__archive_look(&c.whole, a->io, a->fd, a->path, v->err);
+    if (rc == 0)
+        rc = mark_overlaps(&a->directory, v->err);
     if (rc == 0)
         rc = check_entries(&c, s);
     pthread_mutex_unlock(&a->lock);

@@ -952,6 +952,8 @@ typedef enum daf_problem_class { DAF_CLASS_DAMAGE, DAF_CLASS_FAULT, DAF_CLASS_ST
     X(SHARD_ORDER, "shard-order", FAULT, "chunks are not in their order by name")                            \
     X(LOCAL_HEADER, "local-header", FAULT, "a local ZIP header contradicts the directory")                   \
     X(ENTRY_TWICE, "entry-twice", FAULT, "a name stands twice in the archive")                               \
+    X(ENTRY_OVERLAP, "entry-overlap", FAULT,                                                                 \
+      "an entry of the archive runs into another one; it is not decoded")                                    \
     X(TORN, "torn", FAULT, "the archive's end is that of an interrupted append")                             \
     X(FOLDER_MISSING, "folder-missing", STYLE, "a folder that other readers list is not there")              \
     X(FOREIGN, "foreign", STYLE, "a file that is not of the format")                                         \

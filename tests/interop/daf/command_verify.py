@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """daf verify: every fixture, and every code of its list provoked by a change of one thing; nothing is ever changed by it."""
+import copy
 import json
 import os
 import re
@@ -318,6 +319,19 @@ def finds_in_archives(base):
     found = problems(path, "--strict")
     for expected in (("entry-twice", text), ("entry-surplus", "metadata.json"), ("entry-surplus", "scalars/")):
         assert expected in found, (expected, found)
+    # every property of one vector's bytes, as a bomb has them
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        new.writestr("daf.json", b'{"version":[1,1]}\n')
+        new.writestr("axes/n.txt", b"".join(b"%d\n" % i for i in range(1000)))
+        for i in range(50):
+            new.writestr("vectors/n/v%d.json" % i, b'{"format":"dense","eltype":"String"}\n')
+        new.writestr("vectors/n/v0.txt", b"word\n" * 1000)
+        for i in range(1, 50):
+            new.filelist.append(copy.copy(new.getinfo("vectors/n/v0.txt")))
+            new.filelist[-1].filename = "vectors/n/v%d.txt" % i
+    found = problems(path)
+    same([c for c, _ in found].count("entry-overlap"), 49, "overlaps")
+    assert ("entry-overlap", "vectors/n/v49.txt") not in found and not [p for p in found if p[0] not in ("entry-overlap", "local-header")], found
     # strings packed, and Bool in the 1.0 form, are of the kinds that others cannot read in archives
     daf("set", path.replace("a.daf", "b.daf"), "axis", "n", "--create", data=b"".join(b"%d\n" % i for i in range(70)))
     tree = os.path.join(base, "old.daf")

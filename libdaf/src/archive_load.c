@@ -206,6 +206,11 @@ static bool is_torn(int rc) {
     return rc == DAF_ERR_CORRUPT || rc == DAF_ERR_TRUNCATED;
 }
 
+/* What half an append says may look like anything. */
+static bool may_be_torn(int rc) {
+    return is_torn(rc) || rc == DAF_ERR_UNSUPPORTED;
+}
+
 int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, const char *path,
                       daf__archive_load_how how, daf_error *err) {
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -217,7 +222,7 @@ int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, con
         rc = daf__archive_look(&before, io, fd, path, &details);
         if (rc == 0)
             rc = load_once(&d, &before, how == DAF__LOAD_ALONE, &details);
-        if (rc && !is_torn(rc))
+        if (rc && !may_be_torn(rc))
             return daf__pass(err, &details);
         int looked = daf__archive_look(&after, io, fd, path, err);
         bool same = looked == 0 && same_file(&before, &after);
@@ -232,11 +237,12 @@ int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, con
             return looked;
         if (rc && same && ++at_rest >= (unsigned)how)
             break;
-        if (rc)
-            nanosleep(&pause, NULL);
+        nanosleep(&pause, NULL);
     }
     if (rc == 0)
         return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: changes faster than it can be read", path);
+    if (!is_torn(rc))
+        return daf__pass(err, &details);
     daf_error why;
     rc = daf__archive_search(&d, &after.base, &why);
     if (rc)

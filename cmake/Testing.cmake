@@ -1,8 +1,8 @@
 # photond_test(NAME SOURCES a.c ... LIBS d7_static ... LABELS unit [ARGS ...]): one cmocka program, one CTest entry.
 # photond_script_test(NAME SCRIPT path LABELS interop [ARGS ...] [TIMEOUT s]): a Python or shell script; exit 77 is a skip, which
 # PHOTOND_REQUIRE_ALL=1 in the environment turns into a failure (tests/lib/require.py).
-# Tests run side by side (ctest -j), but those of label daemon, and those that link the daemon or the client: they talk to each other
-# under time-outs, and have the machine to themselves.
+# Tests run side by side (ctest -j), but those that link the daemon or the client: they talk to each other under short time-outs, and
+# have the machine to themselves.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 set(PHOTOND_PYTHON "" CACHE FILEPATH "Python for the tests; default: build/venv, else python3")
@@ -56,9 +56,6 @@ function(photond_test_properties name labels timeout)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                        ENVIRONMENT "${PHOTOND_TEST_ENVIRONMENT}")
-  if(labels MATCHES "daemon")
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-  endif()
 endfunction()
 
 # photond_fuzz_target(NAME SOURCE f.c LIBS ... CORPUS dir...): with PHOTOND_FUZZ a libFuzzer program run for PHOTOND_FUZZ_SECONDS;

@@ -14,7 +14,7 @@
 #include "archive.h"
 #include "error.h"
 
-enum { MAX_ATTEMPTS = 200, PAUSE_NS = 2000000, HOT_SECONDS = 2 };
+enum { PATIENCE_SECONDS = 60, PAUSE_NS = 2000000, HOT_SECONDS = 2 };
 
 /* ---- the whole file */
 
@@ -202,6 +202,12 @@ static void remember(daf__archive_directory *d, const daf__archive_whole *w) {
     d->hot = d->recovered && (int64_t)now.tv_sec - w->changed_s < HOT_SECONDS;
 }
 
+static int64_t seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec;
+}
+
 static bool is_torn(int rc) {
     return rc == DAF_ERR_CORRUPT || rc == DAF_ERR_TRUNCATED;
 }
@@ -211,43 +217,55 @@ static bool may_be_torn(int rc) {
     return is_torn(rc) || rc == DAF_ERR_UNSUPPORTED;
 }
 
+/* One attempt. *ret_same: the file was at rest meanwhile; only then what came of it counts. */
+static int load_between(daf__archive_directory *ret, daf__archive_whole *w, bool search,
+                        daf__archive_load_how how, bool *ret_same, daf_error *err) {
+    daf__archive_whole after;
+    daf_error lost;
+    int rc = daf__archive_look(w, w->io, w->fd, w->base.where, err);
+    if (rc)
+        return rc;
+    rc = search ? daf__archive_search(ret, &w->base, err) : load_once(ret, w, how == DAF__LOAD_ALONE, err);
+    int looked = daf__archive_look(&after, w->io, w->fd, w->base.where, rc ? &lost : err);
+    *ret_same = looked == 0 && same_file(w, &after);
+    if (rc == 0 && !*ret_same)
+        daf__archive_directory_free(ret);
+    if (rc == 0 && looked)
+        return looked;
+    return rc;
+}
+
+/* While it changes it is read again: a writer is in the midst of an append, and only the file of a writer that was killed is
+ * to be searched. */
 int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, const char *path,
                       daf__archive_load_how how, daf_error *err) {
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    daf__archive_whole before, after;
+    daf__archive_whole w;
     daf__archive_directory d;
-    daf_error details;
-    int rc = 0;
-    for (unsigned attempt = 0, at_rest = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        rc = daf__archive_look(&before, io, fd, path, &details);
-        if (rc == 0)
-            rc = load_once(&d, &before, how == DAF__LOAD_ALONE, &details);
-        if (rc && !may_be_torn(rc))
-            return daf__pass(err, &details);
-        int looked = daf__archive_look(&after, io, fd, path, err);
-        bool same = looked == 0 && same_file(&before, &after);
-        if (rc == 0 && same) {
-            remember(&d, &after);
-            *ret = d;
-            return 0;
-        }
-        if (rc == 0)
-            daf__archive_directory_free(&d);
-        if (looked)
-            return looked;
-        if (rc && same && ++at_rest >= (unsigned)how)
-            break;
-        nanosleep(&pause, NULL);
-    }
-    if (rc == 0)
-        return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: changes faster than it can be read", path);
-    if (!is_torn(rc))
-        return daf__pass(err, &details);
-    daf_error why;
-    rc = daf__archive_search(&d, &after.base, &why);
+    daf_error torn = {0}, details;
+    int rc = daf__archive_look(&w, io, fd, path, err);
     if (rc)
-        return daf__pass(err, is_torn(rc) ? &details : &why);
-    remember(&d, &after);
+        return rc;
+    bool search = false, same = false;
+    int64_t until = seconds_now() + PATIENCE_SECONDS;
+    for (unsigned at_rest = 0; rc || !same;) {
+        rc = load_between(&d, &w, search, how, &same, &details);
+        if (rc && !may_be_torn(rc) && (same || rc == DAF_ERR_NOMEM))
+            return daf__pass(err, &details);
+        if (rc && same && search)
+            return daf__pass(err, &torn);
+        if (!same && seconds_now() > until)
+            return daf__fail(err, DAF_ERR_IO, 0, 0, "%s: changes faster than it can be read", path);
+        if (rc && same)
+            torn = details;
+        at_rest = rc && same ? at_rest + 1 : 0;
+        search = rc && same && at_rest >= (unsigned)how;
+        if (search && !is_torn(rc))
+            return daf__pass(err, &details);
+        if (rc && !search)
+            nanosleep(&pause, NULL);
+    }
+    remember(&d, &w);
     *ret = d;
     return 0;
 }

@@ -521,6 +521,21 @@ static void empty_files_are_files(void **state) {
     d7_reader_free(r);
 }
 
+static void page_size_that_can_be_written(void **state) {
+    (void)state;
+    static const d7_dataset datasets[] = {{.name = "/a", .type = D7_UINT8},
+                                          {.name = "/b", .type = D7_UINT64}};
+    for (uint32_t bytes = D7_PAGE_BYTES_MIN; bytes <= D7_PAGE_BYTES_MAX; bytes *= 2) {
+        bool fits = true;
+        for (size_t i = 0; i < 2; i++)
+            fits &=
+                d7_page_bound(datasets[i].type, bytes / d7_type_size(datasets[i].type)) <= D7_ENTRY_BYTES_MAX;
+        assert_int_equal(d7_writable_page_bytes(datasets, 2, bytes), fits ? bytes : D7_PAGE_BYTES_DEFAULT);
+        assert_true(fits || bytes > D7_PAGE_BYTES_MAX / 4);
+    }
+    assert_int_equal(d7_writable_page_bytes(datasets, 2, D7_PAGE_BYTES_MAX), D7_PAGE_BYTES_DEFAULT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -546,6 +561,7 @@ int main(void) {
         TEST(same_bytes_whatever_the_threads),
         TEST(epilogue_comes_after_a_sync),
         TEST(empty_files_are_files),
+        TEST(page_size_that_can_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,15 @@
 #include <emmintrin.h>
 #endif
 
-enum { LINE_BYTES = 64, VECTOR_BYTES = 16, BAND_BYTES = 1 << 13, MAX_JOBS = 64 };
+enum {
+    LINE_BYTES = 64,
+    VECTOR_BYTES = 16,
+    BAND_BYTES = 1 << 13,
+    MAX_JOBS = 64,
+    SHIFTED_ROWS = 512,
+    AHEAD_BYTES = 4 * 64,
+    MIN_SHIFTED_BYTES = 1 << 10
+};
 #define JOB_BYTES ((uint64_t)1 << 20) /* less is not worth a job of its own */
 
 #define LARGE_PAGE_BYTES ((size_t)2 << 20)
@@ -37,6 +45,7 @@ typedef struct span {
     const uint8_t *from;
     size_t width, rows, columns; /* of `from` */
     bool streams;                /* whole lines of `to` may bypass the cache */
+    bool shifted;                /* so they may, but rows begin and end within lines */
 } span;
 
 /* The vectors of a block stay in registers only when all loops over them are unrolled. */
@@ -88,26 +97,21 @@ static void stream_line(uint8_t *to, const uint8_t *line) {
 #ifdef __SSE2__
     for (unsigned i = 0; i < LINE_BYTES; i += VECTOR_BYTES)
         _mm_stream_si128((__m128i *)(void *)(to + i),
-                         _mm_load_si128((const __m128i *)(const void *)(line + i)));
+                         _mm_loadu_si128((const __m128i *)(const void *)(line + i)));
 #else
     memcpy(to, line, LINE_BYTES);
 #endif
 }
 
-/* A whole tile, whose first value is that of row i, column j. */
+/* Writes a whole tile to `to`: its first value is that of row i, column j. */
 #define DEFINE_TILE(name, block, bytes)                                                                      \
-    static void name(const span *s, size_t i, size_t j) {                                                    \
+    static void name(uint8_t *to, size_t to_stride, const span *s, size_t i, size_t j) {                     \
         enum { SIDE = LINE_BYTES / (bytes), BLOCK = VECTOR_BYTES / (bytes) };                                \
-        _Alignas(LINE_BYTES) uint8_t tile[SIDE * LINE_BYTES];                                                \
         const size_t from_stride = s->rows * (bytes);                                                        \
-        const size_t to_stride = s->streams ? LINE_BYTES : s->columns * (bytes);                             \
-        uint8_t *place = s->to + (i * s->columns + j) * (bytes), *to = s->streams ? tile : place;            \
         for (unsigned c = 0; c < SIDE; c += BLOCK)                                                           \
             for (unsigned r = 0; r < SIDE; r += BLOCK)                                                       \
                 block(to + r * to_stride + c * (bytes), to_stride,                                           \
                       s->from + (j + c) * from_stride + (i + r) * (bytes), from_stride);                     \
-        for (unsigned r = 0; s->streams && r < SIDE; r++)                                                    \
-            stream_line(place + r * s->columns * (bytes), tile + r * LINE_BYTES);                            \
     }
 
 DEFINE_TILE(tile_1, block_1, 1)
@@ -115,19 +119,63 @@ DEFINE_TILE(tile_2, block_2, 2)
 DEFINE_TILE(tile_4, block_4, 4)
 DEFINE_TILE(tile_8, block_8, 8)
 
-static void whole_tile(const span *s, size_t i, size_t j) {
+/* More columns are read side by side than the hardware follows by itself. */
+static void fetch_ahead(const span *s, size_t i, size_t j) {
+    i += AHEAD_BYTES / s->width;
+    if (i >= s->rows)
+        return;
+    for (unsigned c = 0; c < LINE_BYTES / s->width; c++)
+        __builtin_prefetch(s->from + ((j + c) * s->rows + i) * s->width);
+}
+
+static void put_tile(uint8_t *to, size_t to_stride, const span *s, size_t i, size_t j) {
+    fetch_ahead(s, i, j);
     switch (s->width) {
     case 1:
-        tile_1(s, i, j);
+        tile_1(to, to_stride, s, i, j);
         break;
     case 2:
-        tile_2(s, i, j);
+        tile_2(to, to_stride, s, i, j);
         break;
     case 4:
-        tile_4(s, i, j);
+        tile_4(to, to_stride, s, i, j);
         break;
     default:
-        tile_8(s, i, j);
+        tile_8(to, to_stride, s, i, j);
+    }
+}
+
+static uint8_t *place_of(const span *s, size_t i, size_t j) {
+    return s->to + (i * s->columns + j) * s->width;
+}
+
+static void whole_tile(const span *s, size_t i, size_t j) {
+    _Alignas(LINE_BYTES) uint8_t tile[LINE_BYTES][LINE_BYTES];
+    if (!s->streams) {
+        put_tile(place_of(s, i, j), s->columns * s->width, s, i, j);
+        return;
+    }
+    put_tile(tile[0], LINE_BYTES, s, i, j);
+    for (unsigned r = 0; r < LINE_BYTES / s->width; r++)
+        stream_line(place_of(s, i + r, j), tile[r]);
+}
+
+/* ---- rows that begin anywhere in a line */
+
+/* The end of a row's last tile that did not fill a line waits in `waiting` for the next tile. */
+static void shifted_tile(const span *s, size_t i, size_t j, uint8_t (*waiting)[LINE_BYTES]) {
+    _Alignas(LINE_BYTES) uint8_t tile[LINE_BYTES][2 * LINE_BYTES];
+    put_tile(tile[0] + LINE_BYTES, 2 * LINE_BYTES, s, i, j);
+    for (unsigned r = 0; r < LINE_BYTES / s->width; r++) {
+        uint8_t *place = place_of(s, i + r, j), *fresh = tile[r] + LINE_BYTES;
+        size_t shift = (uintptr_t)place % LINE_BYTES;
+        if (j == 0) { /* the line before it is another row's */
+            memcpy(place, fresh, LINE_BYTES - shift);
+        } else {
+            memcpy(tile[r], waiting[r], LINE_BYTES);
+            stream_line(place - shift, fresh - shift);
+        }
+        memcpy(waiting[r], fresh, LINE_BYTES);
     }
 }
 
@@ -157,10 +205,34 @@ static void transpose_band(const span *s, size_t row, size_t row_end) {
     }
 }
 
+/* Whole tiles alone; the rest is left to the edges. */
+static void shifted_band(const span *s, size_t row, size_t row_end) {
+    _Alignas(LINE_BYTES) uint8_t waiting[SHIFTED_ROWS][LINE_BYTES];
+    size_t side = LINE_BYTES / s->width, end = s->columns / side * side;
+    for (size_t j = 0; j < end; j += side)
+        for (size_t i = row; i < row_end; i += side)
+            shifted_tile(s, i, j, waiting + (i - row));
+    for (size_t i = row; i < row_end; i++) {
+        uint8_t *place = place_of(s, i, end);
+        size_t shift = (uintptr_t)place % LINE_BYTES;
+        memcpy(place - shift, waiting[i - row] + LINE_BYTES - shift, shift);
+    }
+    part_tile(s, row, row_end, end, s->columns);
+}
+
+static void run_shifted(const transpose_job *job) {
+    size_t side = LINE_BYTES / job->span->width, end = job->row + (job->row_end - job->row) / side * side;
+    for (size_t i = job->row; i < end; i += SHIFTED_ROWS)
+        shifted_band(job->span, i, end - i < SHIFTED_ROWS ? end : i + SHIFTED_ROWS);
+    part_tile(job->span, end, job->row_end, 0, job->span->columns);
+}
+
 static void run_job(void *data) {
     const transpose_job *job = data;
     size_t band = BAND_BYTES / job->span->width;
-    for (size_t i = job->row; i < job->row_end; i += band)
+    if (job->span->shifted)
+        run_shifted(job);
+    for (size_t i = job->row; i < job->row_end && !job->span->shifted; i += band)
         transpose_band(job->span, i, job->row_end - i < band ? job->row_end : i + band);
 #ifdef __SSE2__
     _mm_sfence();
@@ -178,6 +250,7 @@ void daf__transpose(void *to, const void *from, size_t width, uint64_t rows, uin
     n = n < tiles ? n : tiles;
     n = n < 1 ? 1 : n > MAX_JOBS ? MAX_JOBS : n;
     s.streams = columns * width % LINE_BYTES == 0 && (uintptr_t)to % LINE_BYTES == 0;
+    s.shifted = !s.streams && columns * width >= MIN_SHIFTED_BYTES;
     for (uint64_t k = 0; k < n; k++) {
         uint64_t end = tiles * (k + 1) / n * side;
         jobs[k] = (transpose_job){&s, (size_t)(tiles * k / n * side), (size_t)(end < rows ? end : rows)};

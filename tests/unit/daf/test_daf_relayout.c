@@ -45,6 +45,9 @@ static void every_shape_is_transposed(void **state) {
     for (unsigned i = 0; i < 4; i++) {
         check_transpose(&r, widths[i], 3000, 512, &x, 0); /* more than one band, more than one job */
         check_transpose(&r, widths[i], 20011, 37, &x, 0);
+        check_transpose(&r, widths[i], 1103, 1091, &x, 0); /* rows that begin within lines */
+        check_transpose(&r, widths[i], 600, 1024, NULL, widths[i]);
+        check_transpose(&r, widths[i], 515, 128 + 1024 / widths[i], NULL, 3 * widths[i]);
     }
     cli_pool_free(pool);
 }

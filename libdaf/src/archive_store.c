@@ -167,7 +167,7 @@ static int archive_list(daf__store *base, daf_names *ret, const char *folder, da
     int rc = daf__archive_refresh(a, err);
     if (rc == 0)
         rc = daf__archive_names_list(&a->directory.names, ret, name, bytes, what, err);
-    if (rc == 0 && what == DAF__LIST_FILES && !s->shows_dead && bytes > s->prefix_bytes)
+    if (rc == 0 && what != DAF__LIST_FOLDERS && !s->shows_dead && bytes > s->prefix_bytes)
         hide_dead(s, ret, name);
     pthread_mutex_unlock(&a->lock);
     free(name);

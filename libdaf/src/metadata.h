@@ -60,9 +60,9 @@ int daf__metadata_load(daf__metadata *m, daf__store *s, bool against_tree, bool 
 int daf__metadata_read_tree(daf__metadata_list *ret, daf__store *s, const daf_names *leaving,
                             const daf__metadata_list *known, daf_error *err);
 
-/* Calls back for every property of the tree, in the order of a rebuild; `key` is the property's, without a suffix.
- * A visitor's failure ends the walk. */
+/* Calls back for every property of the tree, in the order of a rebuild (files: DAF__LIST_FILES), or as the folders'
+ * names come (DAF__LIST_FILES_ANYHOW); `key` is the property's, without a suffix. A visitor's failure ends the walk. */
 typedef int (*daf__visit)(void *context, daf__kind kind, const daf__key *key, daf_error *err);
-int daf__walk(daf__store *s, daf__visit visit, void *context, daf_error *err);
+int daf__walk(daf__store *s, daf__list_what files, daf__visit visit, void *context, daf_error *err);
 
 #endif

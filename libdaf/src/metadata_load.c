@@ -84,7 +84,7 @@ static int compare_with_tree(key_set *set, daf__store *s, bool *same, daf_error 
     comparison c = {.listed = set};
     int rc = index_keys(set, &twice, err);
     if (rc == 0)
-        rc = daf__walk(s, compare_walked, &c, err);
+        rc = daf__walk(s, DAF__LIST_FILES_ANYHOW, compare_walked, &c, err);
     *same = !twice && !c.differs && c.n_walked == set->n;
     return rc;
 }

@@ -114,7 +114,7 @@ int daf__metadata_read_tree(daf__metadata_list *ret, daf__store *s, const daf_na
         r.known[i] = known->entries[i].key;
     if (known->n)
         qsort(r.known, known->n, sizeof *r.known, compare_texts);
-    int rc = daf__walk(s, add_walked, &r, err);
+    int rc = daf__walk(s, DAF__LIST_FILES, add_walked, &r, err);
     free(r.known);
     return rc;
 }

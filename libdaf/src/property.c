@@ -78,7 +78,7 @@ static int list(daf *d, daf_names *ret, const daf__property *p, daf_error *err) 
     daf__key folder = daf__property_key(p);
     *strrchr(folder.text, '/') = 0;
     daf_names names;
-    rc = d->store->ops->list(d->store, &names, folder.text, DAF__LIST_FILES, err);
+    rc = d->store->ops->list(d->store, &names, folder.text, DAF__LIST_FILES_ANYHOW, err);
     if (rc)
         return rc;
     const char *suffix = daf__main_suffix(p->kind);

@@ -259,7 +259,7 @@ int daf_reorder_axis(daf *d, const char *axis, const uint64_t *order, uint64_t n
     reorder r = {.d = d, .axis = axis, .order = order, .n = n};
     int rc = check(&r, err);
     if (rc == 0)
-        rc = daf__walk(d->store, collect, &r, err);
+        rc = daf__walk(d->store, DAF__LIST_FILES, collect, &r, err);
     if (rc == 0)
         rc = perform(&r, err);
     daf_names_clear(&r.keys);

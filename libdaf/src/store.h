@@ -110,14 +110,18 @@ void daf__change_free(daf__change *c);
 
 /* ---- the store */
 
-typedef enum daf__list_what { DAF__LIST_FILES, DAF__LIST_FOLDERS } daf__list_what;
+typedef enum daf__list_what {
+    DAF__LIST_FILES,
+    DAF__LIST_FOLDERS,
+    DAF__LIST_FILES_ANYHOW /* in any order: sorting very many takes longer than reading their names */
+} daf__list_what;
 
 typedef struct daf__store_ops {
     /* DAF_ERR_MISSING when there is no such file. */
     int (*open)(daf__store *s, daf__file **ret, const char *key, daf_error *err);
     /* DAF_ERR_MISSING. */
     int (*stamp)(daf__store *s, daf__stamp *ret, const char *key, daf_error *err);
-    /* Names in the folder, sorted bytewise; a missing folder is empty. */
+    /* Names in the folder, each once, sorted bytewise; a missing folder is empty. */
     int (*list)(daf__store *s, daf_names *ret, const char *folder, daf__list_what what, daf_error *err);
     /* The entries of an axis, when the store knows them without counting lines; NULL: it does not. */
     int (*axis_length)(daf__store *s, uint64_t *ret, const char *axis, daf_error *err);

@@ -209,7 +209,8 @@ static int dir_list(daf__store *base, daf_names *ret, const char *folder, daf__l
         daf_names_clear(&names);
         return rc;
     }
-    daf__names_sort(&names);
+    if (what != DAF__LIST_FILES_ANYHOW || s->backup_first)
+        daf__names_sort(&names);
     if (s->backup_first)
         daf__names_drop_twins(&names);
     *ret = names;

@@ -163,7 +163,7 @@ static int verify_all(daf__verifier *v) {
     if (rc || !go_on)
         return rc;
     if (v->options.progress)
-        rc = daf__walk(v->d->store, add_size, v, v->err);
+        rc = daf__walk(v->d->store, DAF__LIST_FILES_ANYHOW, add_size, v, v->err);
     if (rc == 0)
         rc = daf_list_axes(v->d, &v->axes, v->err);
     if (rc == 0 && v->is_archive)

@@ -161,7 +161,7 @@ static int compare(void *context, daf__kind kind, const daf__key *key, daf_error
 
 static int compare_all(comparison *c) {
     sort_members(c);
-    int rc = daf__walk(c->v->d->store, compare, c, c->v->err);
+    int rc = daf__walk(c->v->d->store, DAF__LIST_FILES, compare, c, c->v->err);
     for (size_t i = 0; i < c->n; i++)
         if (!c->members[i].found && (i + 1 == c->n || compare_keys(&c->members[i], &c->members[i + 1]) != 0))
             daf__count(&c->stale, DAF_NO_OFFSET, "\"%s\" is listed, but is not there", c->members[i].key);

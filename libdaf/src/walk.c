@@ -8,6 +8,7 @@
 
 typedef struct walk_context {
     daf__store *store;
+    daf__list_what files;
     daf__visit visit;
     void *context;
     daf_error *err;
@@ -24,7 +25,7 @@ static size_t stem_bytes(const char *name, const char *suffix) {
 /* Visits the files of the folder that end in the kind's main suffix. */
 static int walk_folder(walk_context *w, daf__kind kind, const char *folder) {
     daf_names files;
-    int rc = w->store->ops->list(w->store, &files, folder, DAF__LIST_FILES, w->err);
+    int rc = w->store->ops->list(w->store, &files, folder, w->files, w->err);
     if (rc)
         return rc;
     for (size_t i = 0; i < files.n && rc == 0; i++) {
@@ -78,8 +79,8 @@ static int walk_matrices(walk_context *w, const char *rows) {
     return rc;
 }
 
-int daf__walk(daf__store *s, daf__visit visit, void *context, daf_error *err) {
-    walk_context w = {.store = s, .visit = visit, .context = context, .err = err};
+int daf__walk(daf__store *s, daf__list_what files, daf__visit visit, void *context, daf_error *err) {
+    walk_context w = {.store = s, .files = files, .visit = visit, .context = context, .err = err};
     daf__key folder;
     int rc = collect_axes(&w);
     if (rc == 0)

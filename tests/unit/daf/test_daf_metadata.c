@@ -2,6 +2,9 @@
  * by call stands one that gets the same calls in batches, and after each removal one that is rebuilt from its tree. */
 #include "support.h"
 
+#include "handle.h"
+#include "metadata.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -352,12 +355,55 @@ static void a_linked_or_changed_one_is_written_anew(void **state) {
     OK(daf_close(d, e));
 }
 
+static int add_key(void *context, daf__kind kind, const daf__key *key, daf_error *err) {
+    (void)kind;
+    return daf__names_add(context, key->text, strlen(key->text), err);
+}
+
+/* A walk in no order visits what one in order does. */
+static void both_walks_visit_all(void **state) {
+    const char *path = test_path(state, "many.daf");
+    static const char *const entries[] = {"x", "y"};
+    static const int8_t values[] = {1, 2};
+    daf_names ordered = {0}, anyhow = {0};
+    daf *d;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_batch_begin(d, e));
+    OK(daf_add_axis(d, "axis", entries, 2, e));
+    for (unsigned i = 0; i < 300; i++) {
+        char name[16];
+        daf_scalar s = daf_scalar_int64(i);
+        snprintf(name, sizeof name, "p%u", i * 7919 % 1000);
+        OK(daf_set_scalar(d, name, &s, NULL, e));
+        if (i % 10 == 0)
+            OK(daf_set_vector(d, "axis", name, DAF_INT8, values, 2, NULL, e));
+    }
+    OK(daf_batch_commit(d, e));
+    OK(daf__walk(d->store, DAF__LIST_FILES, add_key, &ordered, e));
+    OK(daf__walk(d->store, DAF__LIST_FILES_ANYHOW, add_key, &anyhow, e));
+    assert_int_equal(ordered.n, 331);
+    assert_int_equal(anyhow.n, 331);
+    daf__names_sort(&ordered);
+    daf__names_sort(&anyhow);
+    for (size_t i = 0; i < ordered.n; i++)
+        assert_string_equal(ordered.names[i], anyhow.names[i]);
+    daf_names_clear(&ordered);
+    daf_names_clear(&anyhow);
+    OK(daf_list_scalars(d, &ordered, e));
+    assert_int_equal(ordered.n, 300);
+    for (size_t i = 1; i < ordered.n; i++)
+        assert_true(strcmp(ordered.names[i - 1], ordered.names[i]) < 0);
+    daf_names_clear(&ordered);
+    OK(daf_close(d, e));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_are_those_of_the_specification, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(other_indices_are_repaired, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(a_large_one_is_appended_to, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(a_linked_or_changed_one_is_written_anew, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(both_walks_visit_all, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

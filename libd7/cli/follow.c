@@ -59,11 +59,15 @@ static bool follow_option(void *ctx, int option, const char *argument) {
     return good;
 }
 
-/* Ends early when the command is stopped. */
+/* Ends soon when the command is stopped, also by a signal that comes between the look at the flag and the sleep. */
 static void sleep_for(uint64_t ns) {
-    struct timespec t = {.tv_sec = (time_t)(ns / second_ns), .tv_nsec = (long)(ns % second_ns)};
-    if (!cli_stopped)
-        nanosleep(&t, NULL);
+    const uint64_t look_ns = second_ns / 5;
+    for (uint64_t piece; ns && !cli_stopped; ns -= piece) {
+        piece = ns < look_ns ? ns : look_ns;
+        nanosleep(
+            &(struct timespec){.tv_sec = (time_t)(piece / second_ns), .tv_nsec = (long)(piece % second_ns)},
+            NULL);
+    }
 }
 
 /* A part that was made this moment may not have its header yet. */

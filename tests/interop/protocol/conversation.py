@@ -36,7 +36,7 @@ def _states(*items):
 
 
 OPENED = pb.Opened(run_id=RUN_ID, run=1, name="first-light", next_sequence=1, datasets=_states(0, 0, 0, 0),
-                   groups=["photons", "ms"], batch_bytes=753664, path="/var/lib/photond/first-light.photons")
+                   groups=["photons", "ms"], batch_bytes=753664, window_bytes=67108864, path="/var/lib/photond/first-light.photons")
 
 
 def _batch(sequence, x, y, dt, ms):

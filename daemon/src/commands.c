@@ -4,6 +4,7 @@
 #include <uv.h>
 
 #include "log.h"
+#include "text.h"
 #include "wire/names.h"
 
 /* ---- what a request says ---- */
@@ -44,11 +45,6 @@ static json_t *command_status(void *user, const json_t *request, pd_error *err) 
     return pd_look_status(c->look, request, err);
 }
 
-static void id_to_hex(const uint8_t id[PD_RUN_ID_BYTES], char hex[2 * PD_RUN_ID_BYTES + 1]) {
-    for (size_t i = 0; i < PD_RUN_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
-}
-
 /* One run by its id, also when it has ended: for a program that waits for something to become of it. */
 static json_t *command_run(void *user, const json_t *request, pd_error *err) {
     pd_commands *c = user;
@@ -58,8 +54,7 @@ static json_t *command_run(void *user, const json_t *request, pd_error *err) {
         if (strcmp(c->server->runs.items[i]->id_hex, id) == 0)
             return run_reply(c->server->runs.items[i]);
     for (const pd_past_run *past = c->server->runs.oldest; id && past; past = past->next) {
-        id_to_hex(past->id, hex);
-        if (strcmp(hex, id) == 0)
+        if (strcmp(pd_text_hex(hex, past->id, PD_RUN_ID_BYTES), id) == 0)
             return json_pack("{s:s, s:s, s:s, s:s?}", "run", past->name, "id", id, "state",
                              past->failure ? "failed" : "closed", "failure", past->failure);
     }

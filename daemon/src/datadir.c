@@ -15,6 +15,7 @@
 #include <d7/d7.h>
 
 #include "log.h"
+#include "text.h"
 
 #define LOCK_NAME ".photond.lock"
 #define HIDDEN_NAME ".photond"
@@ -119,9 +120,8 @@ void pd_datadir_close(pd_datadir *dir) {
 
 int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES], char *path, size_t cap) {
     char hex[2 * PD_RUN_ID_BYTES + 1];
-    for (size_t i = 0; i < PD_RUN_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
-    int n = snprintf(path, cap, "%s/" HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path, hex);
+    int n = snprintf(path, cap, "%s/" HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path,
+                     pd_text_hex(hex, id, PD_RUN_ID_BYTES));
     return n > 0 && (size_t)n < cap ? 0 : -1;
 }
 

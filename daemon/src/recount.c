@@ -1,10 +1,10 @@
 #include "recount.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile.h"
+#include "told.h"
 
 enum { RECOUNT_DATASETS_MAX = PD_PROFILE_DATASETS_MAX };
 
@@ -35,21 +35,15 @@ typedef struct recount {
 
 /* ---- what the file tells ---- */
 
-static const char *member_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static int recount_dataset(recount *r, const d7_reader *file, const json_t *told, pd_error *err) {
     pd_dataset *d = &r->datasets[r->n_datasets];
     d7_dataset_info info;
     uint32_t id;
-    *d = (pd_dataset){.name = member_text(told, "name"),
-                      .group = member_text(told, "group"),
-                      .unit = member_text(told, "unit"),
-                      .scale = json_number_value(json_object_get(told, "scale"))};
-    if (d7_reader_find_dataset(file, d->name, &id) != 0 || d7_reader_dataset(file, id, &info) != 0 ||
-        pd_role_parse(member_text(told, "role"), &d->role) != 0)
+    const char *role = pd_told_text(told, "role");
+    *d = pd_told_dataset(told);
+    d->name = d->name ? d->name : "";
+    if (d7_reader_find_dataset(file, d->name, &id) != 0 || d7_reader_dataset(file, id, &info) != 0 || !role ||
+        pd_role_parse(role, &d->role) != 0)
         return pd_error_set(
             err,
             "photond.datasets tells of a dataset \"%.100s\" that is not there, or of a role that is none",
@@ -69,10 +63,9 @@ static int recount_dataset(recount *r, const d7_reader *file, const json_t *told
 }
 
 static int recount_datasets(recount *r, const d7_reader *file, pd_error *err) {
-    const char *text = d7_reader_find_attribute(file, "photond.datasets");
     const json_t *told;
     size_t i;
-    r->told = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    r->told = pd_told_json(file, "photond.datasets", JSON_REJECT_DUPLICATES);
     if (!json_is_array(r->told) || json_array_size(r->told) > RECOUNT_DATASETS_MAX)
         return pd_error_set(
             err, "it does not tell what its datasets mean (photond.datasets): not recorded by photond?");
@@ -84,12 +77,8 @@ static int recount_datasets(recount *r, const d7_reader *file, pd_error *err) {
 }
 
 static void recount_time_base(recount *r, const d7_reader *file) {
-    const char *text = d7_reader_find_attribute(file, "photond.time_base");
-    json_t *told = text ? json_loads(text, 0, NULL) : NULL;
-    r->time_base = (pd_time_base){
-        .tick_ps_numerator = (uint64_t)json_integer_value(json_object_get(told, "tick_ps_numerator")),
-        .tick_ps_denominator = (uint64_t)json_integer_value(json_object_get(told, "tick_ps_denominator")),
-        .counter_bits = (uint32_t)json_integer_value(json_object_get(told, "counter_bits"))};
+    json_t *told = pd_told_json(file, "photond.time_base", 0);
+    r->time_base = pd_told_time_base(told);
     json_decref(told);
 }
 

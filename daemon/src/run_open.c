@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "ingest.pb-c.h"
 #include "run.h"
+#include "text.h"
 
 enum {
     ROOM_BATCHES = 2,   /* that a quota holds beside the pages being filled */
@@ -293,8 +294,7 @@ static open_request *open_request_make(pd_run *run, const pd_run_spec *spec) {
 
 static int run_identify(pd_run *run, const pd_run_spec *spec) {
     memcpy(run->id, spec->id, sizeof run->id);
-    for (size_t i = 0; i < sizeof run->id; i++)
-        snprintf(run->id_hex + 2 * i, 3, "%02x", run->id[i]);
+    pd_text_hex(run->id_hex, run->id, sizeof run->id);
     snprintf(run->name, sizeof run->name, "%s", spec->name);
     snprintf(run->instance, sizeof run->instance, "%s", spec->instance);
     snprintf(run->client_name, sizeof run->client_name, "%s", spec->client_name);

@@ -1,57 +1,35 @@
 #include "run_stored.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "text.h"
+#include "told.h"
 
 static int stored_fault(const char *path, const char *what, pd_error *why) {
     return pd_error_set(why, "%s: %s", path, what);
 }
 
-static int stored_hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
+/* As we write it: in lower case. */
 static int stored_id(const char *hex, uint8_t id[PD_RUN_ID_BYTES]) {
-    if (!hex || strlen(hex) != 2 * PD_RUN_ID_BYTES)
-        return -1;
-    for (size_t i = 0; i < PD_RUN_ID_BYTES; i++) {
-        int high = stored_hex_digit(hex[2 * i]), low = stored_hex_digit(hex[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return -1;
-        id[i] = (uint8_t)(high << 4 | low);
-    }
-    return 0;
-}
-
-static const char *stored_text(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
+    return hex && !strpbrk(hex, "ABCDEF") ? pd_text_unhex(id, PD_RUN_ID_BYTES, hex) : -1;
 }
 
 /* One dataset of the file, with what its entry of photond.datasets adds. */
 static int stored_dataset(const d7_reader *r, uint32_t id, const json_t *entry, pd_dataset *ret) {
     d7_dataset_info info;
-    const char *name = stored_text(entry, "name"), *role = stored_text(entry, "role");
-    if (d7_reader_dataset(r, id, &info) != 0 || !name || strcmp(name, info.name) != 0)
+    const char *role = pd_told_text(entry, "role");
+    *ret = pd_told_dataset(entry);
+    if (d7_reader_dataset(r, id, &info) != 0 || !ret->name || strcmp(ret->name, info.name) != 0)
         return -1;
-    *ret = (pd_dataset){.name = info.name,
-                        .type = info.type,
-                        .group = stored_text(entry, "group"),
-                        .unit = stored_text(entry, "unit"),
-                        .scale = json_number_value(json_object_get(entry, "scale"))};
+    ret->type = info.type;
     return role ? pd_role_parse(role, &ret->role) : 0;
-}
-
-/* NULL where there is none. */
-static json_t *stored_json(const pd_run_stored *s, const char *key) {
-    const char *text = d7_reader_find_attribute(s->reader, key);
-    return text ? json_loads(text, 0, NULL) : NULL;
 }
 
 static int stored_datasets(pd_run_stored *s) {
     size_t n = d7_reader_n_datasets(s->reader);
-    s->json = stored_json(s, "photond.datasets");
+    s->json = pd_told_json(s->reader, "photond.datasets", 0);
     s->datasets = calloc(n, sizeof *s->datasets);
     if (!s->datasets || json_array_size(s->json) != n)
         return -1;
@@ -77,18 +55,11 @@ static int stored_attributes(pd_run_stored *s) {
     return 0;
 }
 
-static uint64_t stored_number(const json_t *object, const char *key) {
-    json_int_t value = json_integer_value(json_object_get(object, key));
-    return value > 0 ? (uint64_t)value : 0;
-}
-
 static void stored_time_base(pd_run_stored *s) {
-    json_t *t = stored_json(s, "photond.time_base");
-    s->spec.time_base =
-        (pd_time_base){stored_number(t, "tick_ps_numerator"), stored_number(t, "tick_ps_denominator"),
-                       (uint32_t)stored_number(t, "counter_bits")};
-    s->spec.start_utc_ns = stored_number(t, "start_utc_ns");
-    s->spec.start_uncertainty_ns = stored_number(t, "start_uncertainty_ns");
+    json_t *t = pd_told_json(s->reader, "photond.time_base", 0);
+    s->spec.time_base = pd_told_time_base(t);
+    s->spec.start_utc_ns = pd_told_number(t, "start_utc_ns");
+    s->spec.start_uncertainty_ns = pd_told_number(t, "start_uncertainty_ns");
     s->spec.laser_period_ps = json_number_value(json_object_get(t, "laser_period_ps"));
     json_decref(t);
 }
@@ -104,7 +75,7 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
     if (stored_attributes(s) != 0)
         return stored_fault(path, "out of memory", why);
     stored_time_base(s);
-    s->open = stored_json(s, "photond.open");
+    s->open = pd_told_json(s->reader, "photond.open", 0);
     s->closed = d7_reader_state(s->reader) == D7_STATE_CLOSED;
     s->last_sequence = sequence ? strtoull(sequence, NULL, 10) : 0;
     return 0;
@@ -133,9 +104,9 @@ void pd_run_stored_items(const pd_run_stored *stored, uint64_t *ret_items) {
 
 /* As it was asked for; what cannot be is left as the configuration says. */
 static void stored_configure_open(pd_run_stored *s) {
-    uint64_t pixels = stored_number(s->open, "pixels"),
-             interval_ms = stored_number(s->open, "export_interval_ms");
-    const char *profile = stored_text(s->open, "profile"), *client = stored_text(s->open, "client");
+    uint64_t pixels = pd_told_number(s->open, "pixels"),
+             interval_ms = pd_told_number(s->open, "export_interval_ms");
+    const char *profile = pd_told_text(s->open, "profile"), *client = pd_told_text(s->open, "client");
     if (profile)
         s->spec.profile = profile;
     if (client)
@@ -146,7 +117,7 @@ static void stored_configure_open(pd_run_stored *s) {
         s->spec.summary.pixels = (uint32_t)pixels;
     if (interval_ms)
         s->spec.export_interval_ms = interval_ms;
-    uint64_t batch_bytes = stored_number(s->open, "batch_bytes");
+    uint64_t batch_bytes = pd_told_number(s->open, "batch_bytes");
     s->spec.batch_bytes = batch_bytes <= PD_WINDOW_BYTES ? batch_bytes : 0;
 }
 

@@ -35,6 +35,33 @@ size_t pd_text_escape(char *to, size_t cap, const char *text) {
     return n;
 }
 
+const char *pd_text_hex(char *to, const uint8_t *bytes, size_t n) {
+    to[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+    return to;
+}
+
+static int text_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+int pd_text_unhex(uint8_t *to, size_t n, const char *text) {
+    if (strlen(text) != 2 * n)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        int high = text_digit(text[2 * i]), low = text_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return -1;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return 0;
+}
+
 static size_t text_min(size_t a, size_t b) {
     return a < b ? a : b;
 }

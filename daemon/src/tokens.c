@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "rights.h"
+#include "text.h"
 
 struct pd_tokens {
     pd_token *items; /* [n] */
@@ -24,26 +25,6 @@ static bool token_name_is_right(const char *name) {
     return n >= 1 && n <= PD_TOKEN_NAME_BYTES && name[n] == 0;
 }
 
-static int token_digit(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static int token_hash_parse(const char *text, uint8_t hash[PD_TOKEN_HASH_BYTES]) {
-    if (strlen(text) != 2 * PD_TOKEN_HASH_BYTES)
-        return -1;
-    for (size_t i = 0; i < PD_TOKEN_HASH_BYTES; i++) {
-        int high = token_digit(text[2 * i]), low = token_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return -1;
-        hash[i] = (uint8_t)(high << 4 | low);
-    }
-    return 0;
-}
-
 static int token_parse(char *line, pd_token *token, pd_error *err) {
     char *rights = strchr(line, ' '), *hash = rights ? strchr(rights + 1, ' ') : NULL;
     if (!hash)
@@ -53,7 +34,7 @@ static int token_parse(char *line, pd_token *token, pd_error *err) {
         return pd_error_set(err, "a name is 1 to %d of A-Z a-z 0-9 . _ -", PD_TOKEN_NAME_BYTES);
     if (pd_rights_parse(rights, &token->rights, err) != 0)
         return -1;
-    if (token_hash_parse(hash, token->hash) != 0)
+    if (pd_text_unhex(token->hash, sizeof token->hash, hash) != 0)
         return pd_error_set(err, "a hash is 64 hexadecimal digits");
     memcpy(token->name, line, strlen(line) + 1);
     return 0;
@@ -173,7 +154,6 @@ int pd_token_line(const char *name, unsigned rights, const char *text, char *lin
     int n = snprintf(line, cap, "%s %s ", name, pd_rights_text(rights, rights_text));
     if (n < 0 || (size_t)n + 2 * sizeof hash + 1 > cap)
         return pd_error_set(err, "too little room for the line");
-    for (size_t i = 0; i < sizeof hash; i++)
-        snprintf(line + n + 2 * i, 3, "%02x", hash[i]);
+    pd_text_hex(line + n, hash, sizeof hash);
     return 0;
 }

@@ -1,11 +1,8 @@
 /* daf describe: what a repository holds, as a table or as JSON. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/printable.h"
 #include "report.h"
-
-#define GROUPS ".dafs.zip"
 
 static void print_row(const row *r) {
     char label[1024], shown[1024];
@@ -44,13 +41,6 @@ static void print_text(report *r, const char *path) {
     }
 }
 
-/* An archive of several repositories, named without one of them. */
-static bool is_of_groups(const char *path) {
-    size_t n = strlen(path), k = strlen(GROUPS);
-    struct stat st;
-    return n >= k && strcmp(path + n - k, GROUPS) == 0 && !(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
 static void print_group(const char *path, const char *name, bool json, bool first) {
     if (json) {
         fputs(first ? "" : ",", stdout);
@@ -63,20 +53,26 @@ static void print_group(const char *path, const char *name, bool json, bool firs
     putchar('\n');
 }
 
-static int list_groups(const cli_command *self, const char *path, bool json) {
-    daf_names groups;
-    daf_error err;
-    if (daf_list_groups(&groups, path, NULL, &err) != 0)
-        return command_fail(self, &err);
+static void print_groups(const daf_names *groups, const char *path, bool json) {
     if (json) {
         fputs("{\"path\":", stdout);
         print_json_string(stdout, path);
         fputs(",\"groups\":[", stdout);
     }
-    for (size_t i = 0; i < groups.n; i++)
-        print_group(path, groups.names[i], json, i == 0);
+    for (size_t i = 0; i < groups->n; i++)
+        print_group(path, groups->names[i], json, i == 0);
     if (json)
         puts("]}");
+}
+
+/* Of an archive of several repositories that is named without one of them. Returns -1: the path is none of that kind. */
+static int list_groups(const cli_command *self, const char *path, bool json) {
+    daf_names groups;
+    daf_error err;
+    int rc = daf_list_groups(&groups, path, NULL, &err);
+    if (rc)
+        return rc == DAF_ERR_ARG ? -1 : command_fail(self, &err);
+    print_groups(&groups, path, json);
     daf_names_clear(&groups);
     return CLI_OK;
 }
@@ -98,8 +94,9 @@ static int run(const cli_command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     const char *path = argv[optind];
-    if (is_of_groups(path))
-        return list_groups(self, path, json);
+    code = list_groups(self, path, json);
+    if (code >= 0)
+        return code;
     code = command_open(self, &d, path, "r", NULL);
     if (code)
         return code;

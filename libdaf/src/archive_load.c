@@ -217,7 +217,7 @@ static bool may_be_torn(int rc) {
     return is_torn(rc) || rc == DAF_ERR_UNSUPPORTED;
 }
 
-/* One attempt. *ret_same: the file was at rest meanwhile; only then what came of it counts. */
+/* One attempt at the file that *w names. *ret_same: the file was at rest meanwhile; only then what came of it counts. */
 static int load_between(daf__archive_directory *ret, daf__archive_whole *w, bool search,
                         daf__archive_load_how how, bool *ret_same, daf_error *err) {
     daf__archive_whole after;
@@ -240,12 +240,10 @@ static int load_between(daf__archive_directory *ret, daf__archive_whole *w, bool
 int daf__archive_load(daf__archive_directory *ret, const daf_io *io, int fd, const char *path,
                       daf__archive_load_how how, daf_error *err) {
     static const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    daf__archive_whole w;
+    daf__archive_whole w = {.base = {.where = (char *)(uintptr_t)path}, .io = io, .fd = fd};
     daf__archive_directory d;
     daf_error torn = {0}, details;
-    int rc = daf__archive_look(&w, io, fd, path, err);
-    if (rc)
-        return rc;
+    int rc = 0;
     bool search = false, same = false;
     int64_t until = seconds_now() + PATIENCE_SECONDS;
     for (unsigned at_rest = 0; rc || !same;) {

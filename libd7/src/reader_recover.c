@@ -109,10 +109,15 @@ static void begin_broken(d7_reader *r, const d7__entry *e) {
             : 0;
 }
 
+/* How many islands are due before this place. */
+static uint64_t islands_due(const d7_reader *r, uint64_t offset) {
+    return offset / ((uint64_t)r->header.index_step * D7_BLOCK_BYTES);
+}
+
 /* Was an island due where this entry ended, and nothing else up to the list of the next one? */
 static bool only_island_lost(const d7_reader *r, uint64_t begin, uint64_t end, uint64_t list_begin) {
-    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
-    return !r->progress.drifting && begin / step < end / step && end / step == list_begin / step;
+    return !r->progress.drifting && islands_due(r, begin) < islands_due(r, end) &&
+           islands_due(r, end) == islands_due(r, list_begin);
 }
 
 /* What broke off is over at `at`, where the next entry begins, or the list of the next island. */
@@ -135,17 +140,15 @@ static bool tells_of(const d7__entry *index, const d7__index_seen *seen, const d
 /* Each island lists all pages since the one before: where none was due in between, no page was before its first one. */
 static bool none_before(const d7_reader *r, const d7__index_seen *seen, const d7__hole *h) {
     const d7__progress *v = &r->progress;
-    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
     return !v->drifting && h->from >= v->island_end && h->to <= seen->first_page &&
-           v->island_end / step == seen->first_page / step;
+           islands_due(r, v->island_end) == islands_due(r, seen->first_page);
 }
 
 /* Pages behind a hole that a reader has left out have to be learned anew. */
 static void resolve_holes(d7_reader *r, const d7__entry *index, const d7__index_seen *seen) {
-    uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
     size_t n = 0;
-    r->progress.drifting |=
-        seen->first_page >= r->progress.island_end && seen->last_page / step == index->offset / step;
+    r->progress.drifting |= seen->first_page >= r->progress.island_end &&
+                            islands_due(r, seen->last_page) == islands_due(r, index->offset);
     for (size_t i = 0; i < r->n_holes; i++) {
         bool told = tells_of(index, seen, &r->holes[i]) || none_before(r, seen, &r->holes[i]);
         r->progress.stale |= told && r->unplaced_from;
@@ -295,11 +298,16 @@ static d7__kind kind_of(const d7__entry *entry, bool *ret_exact) {
 /* ---- scanning ---- */
 
 /* One entry of a scan that came from `from`. */
+/* What lies between `from` and the entry that was found is over. */
+static int come_to(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry, bool padding) {
+    return after_damage ? end_broken(r, entry->offset, false)
+                        : check_gap(r, from, entry->offset, entry, padding, false);
+}
+
 static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
     bool exact, follows = !after_damage && entry->offset == d7__frame_begin(from);
     d7__kind kind = kind_of(entry, &exact);
-    int rc = after_damage ? end_broken(r, entry->offset, false)
-                          : check_gap(r, from, entry->offset, entry, kind == D7__KIND_EPILOGUE, false);
+    int rc = come_to(r, from, after_damage, entry, kind == D7__KIND_EPILOGUE);
     if (rc != 0)
         return rc;
     if (exact && add_solid(r, follows ? from : entry->offset, entry->next) != 0)
@@ -309,8 +317,7 @@ static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__
 }
 
 static int scan_bad(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
-    int rc = after_damage ? end_broken(r, entry->offset, false)
-                          : check_gap(r, from, entry->offset, entry, false, false);
+    int rc = come_to(r, from, after_damage, entry, false);
     return rc != 0 ? rc : take_bad(r, entry);
 }
 
@@ -467,8 +474,7 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
         bool island = s.sound && s.has_pages && s.first_page >= v->covered;
         uint64_t hole_end = island && s.first_page < entry->offset ? s.first_page : entry->offset;
         bool hole = hole_end > d7__frame_begin(v->covered);
-        uint64_t step = (uint64_t)r->header.index_step * D7_BLOCK_BYTES;
-        v->drifting |= island && s.last_page / step == entry->offset / step;
+        v->drifting |= island && islands_due(r, s.last_page) == islands_due(r, entry->offset);
         int rc = hole && !r->options.quick ? scan_hole(r, hole_end, entry, &body, err) : 0;
         if (rc != 0)
             return rc;

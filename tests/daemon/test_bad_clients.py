@@ -557,9 +557,7 @@ def main():
         while not good.batches and good.is_alive():
             time.sleep(0.01)
         try:
-            for case in CASES:
-                print(case.__name__, flush=True)
-                case(daemon)
+            photond.run_cases(CASES, daemon)
         finally:
             good.enough.set()
             good.join()

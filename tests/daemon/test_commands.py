@@ -184,11 +184,5 @@ def talk(daemon, line):
 CASES = [stops_a_run, a_failed_run_says_why, exports_at_once, flushes_and_notes, a_producer_joins_an_announced_run, drains, requests_that_are_none]
 
 
-def main():
-    for case in CASES:
-        print(case.__name__, flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    photond.run_cases(CASES)

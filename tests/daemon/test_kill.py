@@ -272,9 +272,7 @@ CASES = [few_events, many_events, records, flushed_before_its_time, a_run_withou
 
 def main():
     with photond.Daemon(config=dict(CONFIG)) as daemon:
-        for case in CASES:
-            print(case.__name__, flush=True)
-            case(daemon)
+        photond.run_cases(CASES, daemon)
 
 
 if __name__ == "__main__":

@@ -146,11 +146,5 @@ def the_own_folder_is_made_anew():
 CASES = [while_it_grows, at_the_close, at_the_stop, a_renamed_data_folder_is_the_same, the_own_folder_is_made_anew]
 
 
-def main():
-    for case in CASES:
-        print(case.__name__, flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    photond.run_cases(CASES)

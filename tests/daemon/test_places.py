@@ -144,11 +144,5 @@ CASES = [a_second_daemon_is_refused, sockets_left_behind_are_taken_over, sockets
          a_folder_that_is_none_is_refused, few_descriptors_are_enough]
 
 
-def main():
-    for case in CASES:
-        print(case.__name__, flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    photond.run_cases(CASES)

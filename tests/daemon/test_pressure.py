@@ -331,11 +331,5 @@ CASES = [runs_are_refused_when_the_ring_is_promised, connections_beyond_the_limi
          a_full_disk_and_no_patience, no_room_for_a_new_run]
 
 
-def main():
-    for case in CASES:
-        print(case.__name__, flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    photond.run_cases(CASES)

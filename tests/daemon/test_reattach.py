@@ -149,9 +149,7 @@ CASES = [a_dropped_connection_comes_back, the_newest_connection_wins, a_hundred_
 
 def main():
     with photond.Daemon(config=CONFIG) as daemon:
-        for case in CASES:
-            print(case.__name__, flush=True)
-            case(daemon)
+        photond.run_cases(CASES, daemon)
 
 
 if __name__ == "__main__":

@@ -187,11 +187,5 @@ CASES = [ready_and_status_and_stop, nobody_listens_before_it_is_ready, the_watch
          what_is_no_listening_socket_is_refused]
 
 
-def main():
-    for case in CASES:
-        print(case.__name__, flush=True)
-        case()
-
-
 if __name__ == "__main__":
-    main()
+    photond.run_cases(CASES)

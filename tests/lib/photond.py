@@ -125,6 +125,13 @@ def tool(name, *arguments, expect=0, text=True, **options):
     return done.stdout
 
 
+def run_cases(cases, *arguments):
+    """Each case in turn, its name first, so that the one that fails or hangs is known."""
+    for case in cases:
+        print(case.__name__, flush=True)
+        case(*arguments)
+
+
 def wait_for(what, seconds=120):
     """What `what()` gives, as soon as that is true."""
     deadline = time.monotonic() + seconds

@@ -101,3 +101,16 @@ int client__dial(const wire_address *address, int wake_fd, uint64_t deadline_ns,
         return dial_unix(address, wake_fd, deadline_ns, ret_fd, err);
     return dial_tcp(address, wake_fd, deadline_ns, ret_fd, err);
 }
+
+int client__dial_wait(int fd, int wake_fd, bool full, const char *address_text, uint64_t deadline_ns,
+                      photon_client_error *err) {
+    struct pollfd p[2] = {{.fd = fd, .events = (short)(POLLIN | (full ? POLLOUT : 0))},
+                          {.fd = wake_fd, .events = POLLIN}};
+    int ms = client__poll_ms(deadline_ns), n = poll(p, 2, ms);
+    if (n > 0 && p[1].revents)
+        return client__os_error(err, PHOTON_CLIENT_ERR_CONNECT, ECANCELED, "connecting to %s was given up",
+                                address_text);
+    if (n == 0 && ms == 0)
+        return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not answer in time", address_text);
+    return 0;
+}

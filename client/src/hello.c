@@ -1,11 +1,7 @@
 #include <ctype.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "internal.h"
 #include "wire/message.h"
@@ -23,15 +19,9 @@ static int hello_wait(photon_client *c, uint64_t deadline_ns, photon_client_erro
         if (got < 0)
             return client__os_error(err, PHOTON_CLIENT_ERR_LOST, errno,
                                     "%s closed the connection before it had answered", c->address_text);
-        struct pollfd p[2] = {{.fd = c->link.fd, .events = (short)(POLLIN | (full ? POLLOUT : 0))},
-                              {.fd = c->wake_fd, .events = POLLIN}};
-        int ms = client__poll_ms(deadline_ns), n = poll(p, 2, ms);
-        if (n > 0 && p[1].revents)
-            return client__os_error(err, PHOTON_CLIENT_ERR_CONNECT, ECANCELED,
-                                    "connecting to %s was given up", c->address_text);
-        if (n == 0 && ms == 0)
-            return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not answer in time",
-                                 c->address_text);
+        int rc = client__dial_wait(c->link.fd, c->wake_fd, full, c->address_text, deadline_ns, err);
+        if (rc != 0)
+            return rc;
     }
 }
 

@@ -190,6 +190,11 @@ int client__wait(photon_client *c, uint64_t deadline_ns);
 int client__dial(const wire_address *address, int wake_fd, uint64_t deadline_ns, int *ret_fd,
                  photon_client_error *err);
 
+/* Waits until a connected socket has something to read, or (full) takes more. Returns 0; ERR_CONNECT when wake_fd becomes
+ * readable, ERR_TIMEOUT at the deadline, with err. */
+int client__dial_wait(int fd, int wake_fd, bool full, const char *address_text, uint64_t deadline_ns,
+                      photon_client_error *err);
+
 /* On a fresh link: preamble, Hello, and the Welcome that it answers. */
 int client__hello(photon_client *c, uint64_t deadline_ns, Photon__ServerMessage **ret_welcome,
                   photon_client_error *err);
@@ -282,7 +287,6 @@ struct photon_client_run {
     Photon__ServerMessage *closed;
     client_keep keep;
     uint64_t window_bytes; /* of messages that are not durable; 0: kept until received */
-    uint64_t batch_bytes;  /* as the server takes them now */
     uint64_t sent;         /* the last number given */
     uint64_t cursor;       /* the next number to be written */
     uint64_t received;

@@ -20,6 +20,10 @@ ssize_t client__link_send(client_link *link, const struct iovec *pieces, size_t 
 /* Without waiting: how many bytes came, 0 at the end of the stream; -1 and errno, EAGAIN when there are none now. */
 ssize_t client__link_receive(client_link *link, void *to, size_t cap);
 
+/* The same on the socket itself, beneath TLS. */
+ssize_t client__socket_send(int fd, const struct iovec *pieces, size_t n);
+ssize_t client__socket_receive(int fd, void *to, size_t cap);
+
 /* Ends both directions: whoever waits for the socket wakes. */
 void client__link_shutdown(client_link *link);
 void client__link_close(client_link *link);

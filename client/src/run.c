@@ -42,7 +42,6 @@ void client__run_opened(photon_client_run *run, Photon__ServerMessage *message) 
     run->phase = CLIENT_RUN_OPEN;
     run->handle = opened->run;
     run->window_bytes = opened->window_bytes;
-    run->batch_bytes = opened->batch_bytes;
     run->sent = run->received = opened->next_sequence ? opened->next_sequence - 1 : 0;
     run->written = run->reached = run->sent;
     run->cursor = run->sent + 1;
@@ -82,7 +81,6 @@ void client__run_attached(photon_client_run *run, const Photon__Opened *opened) 
         client__run_fail(run, &err);
     } else {
         run->handle = opened->run;
-        run->batch_bytes = opened->batch_bytes;
         run->credit_bytes =
             run->client->server.in_flight_bytes ? run->client->server.in_flight_bytes : UINT64_MAX;
         if (next - 1 > run->received) /* acknowledgements that were lost */

@@ -8,10 +8,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "internal.h"
 
@@ -91,9 +89,8 @@ static int tls_flush(client_tls *tls) {
     char *data = NULL;
     size_t bytes;
     while ((bytes = (size_t)BIO_get_mem_data(tls->out, &data)) > 0) {
-        ssize_t n = send(tls->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
+        const struct iovec piece = {.iov_base = data, .iov_len = bytes};
+        ssize_t n = client__socket_send(tls->fd, &piece, 1);
         if (n < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -1;
         for (size_t left = (size_t)n, took = 0; left > 0; left -= took) {
@@ -109,10 +106,7 @@ static int tls_flush(client_tls *tls) {
 static int tls_fill(client_tls *tls) {
     uint8_t data[TLS_READ_BYTES];
     size_t written = 0;
-    ssize_t n;
-    do
-        n = recv(tls->fd, data, sizeof data, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = client__socket_receive(tls->fd, data, sizeof data);
     if (n <= 0)
         return (int)n;
     errno = ENOMEM;
@@ -164,19 +158,6 @@ static int tls_handshake_failed(const client_tls *tls, const char *address_text,
                          tls_reason(reason));
 }
 
-static int tls_wait(const client_tls *tls, int wake_fd, bool full, const char *address_text,
-                    uint64_t deadline_ns, photon_client_error *err) {
-    struct pollfd p[2] = {{.fd = tls->fd, .events = (short)(POLLIN | (full ? POLLOUT : 0))},
-                          {.fd = wake_fd, .events = POLLIN}};
-    int ms = client__poll_ms(deadline_ns), n = poll(p, 2, ms);
-    if (n > 0 && p[1].revents)
-        return client__os_error(err, PHOTON_CLIENT_ERR_CONNECT, ECANCELED, "connecting to %s was given up",
-                                address_text);
-    if (n == 0 && ms == 0)
-        return client__error(err, PHOTON_CLIENT_ERR_TIMEOUT, "%s did not answer in time", address_text);
-    return 0;
-}
-
 static int tls_handshake(client_tls *tls, int wake_fd, const char *address_text, uint64_t deadline_ns,
                          photon_client_error *err) {
     for (;;) {
@@ -186,7 +167,7 @@ static int tls_handshake(client_tls *tls, int wake_fd, const char *address_text,
             return 0;
         if (done != 1 && why != SSL_ERROR_WANT_READ)
             return tls_handshake_failed(tls, address_text, err);
-        int rc = tls_wait(tls, wake_fd, full > 0, address_text, deadline_ns, err);
+        int rc = client__dial_wait(tls->fd, wake_fd, full > 0, address_text, deadline_ns, err);
         if (rc != 0)
             return rc;
         int came = tls_fill(tls);

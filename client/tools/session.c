@@ -288,6 +288,8 @@ static void session_show(session *s, const photon_client_run_status *status) {
                                           "paused: disk slow"};
     char durable[16];
     session_watch(s, status);
+    if (!s->bar.terminal)
+        return;
     cli_format_count(durable, sizeof durable, (double)send_ledger_events(&s->ledger, status->durable));
     if (!status->connected)
         snprintf(s->title, sizeof s->title, "coming back, %sdurable", durable);

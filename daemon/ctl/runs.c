@@ -55,8 +55,10 @@ static int run_command(const cli_command *self, int argc, char **argv, int n, ru
     if (code >= 0)
         return code;
     json_t *members = json_pack("{s:s}", "run", argv[optind]);
-    if (n > 1 && members && json_object_set_new(members, "text", json_string(argv[optind + 1])) != 0)
+    if (n > 1 && members && json_object_set_new(members, "text", json_string(argv[optind + 1])) != 0) {
+        json_decref(members);
         return cli_fail(self, "the text is no UTF-8");
+    }
     code = ctl_request(&call, self->name, members, &asked);
     if (code != CLI_OK)
         return code;

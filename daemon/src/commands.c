@@ -22,12 +22,10 @@ static const char *request_text(const json_t *request, const char *key, const ch
 
 static pd_run *request_run(const pd_commands *c, const json_t *request, pd_error *err) {
     const char *name = request_text(request, "run", NULL, err);
-    for (size_t i = 0; name && i < c->server->runs.n; i++)
-        if (strcmp(c->server->runs.items[i]->name, name) == 0)
-            return c->server->runs.items[i];
-    if (name)
+    pd_run *run = name ? pd_runs_find_name(&c->server->runs, name) : NULL;
+    if (name && !run)
         pd_error_set(err, "there is no open run %.128s", name);
-    return NULL;
+    return run;
 }
 
 static json_t *run_reply(const pd_run *run) {
@@ -131,9 +129,8 @@ static int start_check(pd_commands *c, const char *name, const char *profile, bo
         return pd_error_set(err, "the name: %s", fault);
     if (*profile && !pd_profiles_find(c->server->engine->config->profiles, profile))
         return pd_error_set(err, "no profile \"%.128s\" is configured", profile);
-    for (size_t i = 0; i < c->server->runs.n; i++)
-        if (strcmp(c->server->runs.items[i]->name, name) == 0)
-            return pd_error_set(err, "run %s is open already", name);
+    if (pd_runs_find_name(&c->server->runs, name))
+        return pd_error_set(err, "run %s is open already", name);
     if (c->server->engine->draining)
         return pd_error_set(err, "the daemon is being drained: it takes no new runs");
     if (!force && pd_look_line(c->look, line, stuck) == PD_HEALTH_NOT_OK)

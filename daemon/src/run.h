@@ -331,6 +331,9 @@ void pd_run__release(pd_run *run, pd_page *page);
 /* Whether it is the next one; `message` is the name of the message it stands in. */
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);
 
+/* run_open.c: the text of `json`, which is taken: to be freed; NULL: out of memory, also when `json` is NULL. */
+char *pd_run__json_text(struct json_t *json);
+
 /* run_attributes.c */
 void pd_run__attributes_release(pd_run_attributes_item *item);
 void pd_run__last_attributes(pd_run *run); /* those that the daemon writes at the end */

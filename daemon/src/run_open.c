@@ -158,7 +158,7 @@ static int run_make_groups(pd_run *run) {
 
 /* ---- what the daemon writes down about the run ---- */
 
-static char *json_text(json_t *json) {
+char *pd_run__json_text(json_t *json) {
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -177,14 +177,14 @@ static char *datasets_json(const pd_run *run) {
             json_object_set_new(one, "scale", json_real(d->scale));
         json_array_append_new(list, one);
     }
-    return json_text(list);
+    return pd_run__json_text(list);
 }
 
 static char *time_base_json(const pd_run_spec *spec) {
     const pd_time_base *t = &spec->time_base;
     if (!t->tick_ps_denominator && !spec->start_utc_ns && spec->laser_period_ps == 0)
         return NULL;
-    return json_text(json_pack(
+    return pd_run__json_text(json_pack(
         "{s:I, s:I, s:i, s:I, s:I, s:f}", "tick_ps_numerator", (json_int_t)t->tick_ps_numerator,
         "tick_ps_denominator", (json_int_t)t->tick_ps_denominator, "counter_bits", (int)t->counter_bits,
         "start_utc_ns", (json_int_t)spec->start_utc_ns, "start_uncertainty_ns",
@@ -193,10 +193,10 @@ static char *time_base_json(const pd_run_spec *spec) {
 
 /* What a restarted daemon needs to go on with the run as it was opened. */
 static char *open_json(const pd_run *run, const pd_run_spec *spec) {
-    return json_text(json_pack("{s:s, s:s, s:I, s:b, s:i, s:I}", "profile", spec->profile, "client",
-                               spec->client_name, "batch_bytes", (json_int_t)run->batch_bytes, "summary",
-                               (int)spec->summary.enabled, "pixels", (int)spec->summary.pixels,
-                               "export_interval_ms", (json_int_t)spec->export_interval_ms));
+    return pd_run__json_text(json_pack(
+        "{s:s, s:s, s:I, s:b, s:i, s:I}", "profile", spec->profile, "client", spec->client_name,
+        "batch_bytes", (json_int_t)run->batch_bytes, "summary", (int)spec->summary.enabled, "pixels",
+        (int)spec->summary.pixels, "export_interval_ms", (json_int_t)spec->export_interval_ms));
 }
 
 /* ---- the order for the file ---- */

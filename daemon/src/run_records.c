@@ -14,7 +14,6 @@
 
 #include "clock.h"
 #include "ingest.pb-c.h"
-#include "log.h"
 #include "run.h"
 #include "wire/names.h"
 
@@ -29,12 +28,6 @@ enum {
 
 static const char *const record_names[PD_RECORD_KINDS] = {"marker", "gap", "clock"};
 
-static char *record_text(json_t *json) {
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    return text;
-}
-
 static void record_key(char key[RECORDS_KEY_BYTES], pd_record_kind kind, uint64_t number) {
     snprintf(key, RECORDS_KEY_BYTES, "photond.%s.%08" PRIu64, record_names[kind], number);
 }
@@ -43,6 +36,20 @@ static void record_key(char key[RECORDS_KEY_BYTES], pd_record_kind kind, uint64_
 static const char *record_unit(const pd_run *run, const pd_group *group) {
     const char *dataset = run->columns[group->columns[0]].dataset.name;
     return group->n_columns == 1 && strcmp(dataset, group->name) == 0 ? "dataset" : "group";
+}
+
+/* NULL: out of memory. */
+static json_t *marker_json(const pd_run *run, const pd_group *group, uint64_t item, const char *text,
+                           uint64_t utc_ns) {
+    return json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item", (json_int_t)item,
+                     "text", text, "utc", (json_int_t)utc_ns);
+}
+
+static json_t *gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
+                        const char *cause, uint64_t utc_ns) {
+    return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name, "item",
+                     (json_int_t)item, "count", (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic",
+                     (json_int_t)uv_hrtime(), "utc", (json_int_t)utc_ns);
 }
 
 /* ---- told by a client ---- */
@@ -63,15 +70,9 @@ static const pd_group *record_group(const pd_run *run, const char *name) {
     return *name ? NULL : &run->groups[0];
 }
 
-static char *told_text(const pd_run *run, pd_record_kind kind, const pd_told *told, const pd_group *group) {
-    if (kind == PD_RECORD_MARKER)
-        return record_text(json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item",
-                                     (json_int_t)told->item, "text", told->text, "utc",
-                                     (json_int_t)told->utc_ns));
-    return record_text(json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name,
-                                 "item", (json_int_t)told->item, "count", (json_int_t)told->count, "cause",
-                                 told->text, "monotonic", (json_int_t)uv_hrtime(), "utc",
-                                 (json_int_t)told->utc_ns));
+static json_t *told_json(const pd_run *run, pd_record_kind kind, const pd_told *told, const pd_group *group) {
+    return kind == PD_RECORD_MARKER ? marker_json(run, group, told->item, told->text, told->utc_ns)
+                                    : gap_json(run, group, told->item, told->count, told->text, told->utc_ns);
 }
 
 pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_refusal *why) {
@@ -91,7 +92,7 @@ pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_r
         return record_refuse(why, told, name, text_field, fault);
     char key[RECORDS_KEY_BYTES];
     record_key(key, kind, run->n_records[kind]);
-    char *text = told_text(run, kind, told, group);
+    char *text = pd_run__json_text(told_json(run, kind, told, group));
     taken = text ? pd_run__take_attributes(run, told->sequence, &(pd_attribute){key, text}, 1, name, why)
                  : record_refuse(why, told, name, text_field, "out of memory");
     free(text);
@@ -104,18 +105,11 @@ pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_r
 /* Returns 0, or -1 when out of memory. */
 static int record_write(pd_run *run, pd_record_kind kind, uint64_t number, json_t *json) {
     char key[RECORDS_KEY_BYTES];
-    char *text = record_text(json);
+    char *text = pd_run__json_text(json);
     record_key(key, kind, number);
     int failed = text ? pd_run__own_attribute(run, key, text) : -1;
     free(text);
     return failed;
-}
-
-static json_t *gap_json(const pd_run *run, uint64_t item, uint64_t count, const char *cause) {
-    const pd_group *group = &run->groups[0];
-    return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name, "item",
-                     (json_int_t)item, "count", (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic",
-                     (json_int_t)uv_hrtime(), "utc", (json_int_t)pd_utc_ns());
 }
 
 int pd_run_note(pd_run *run, const char *text, pd_error *err) {
@@ -129,8 +123,7 @@ int pd_run_note(pd_run *run, const char *text, pd_error *err) {
     if (run->n_records[PD_RECORD_MARKER] >= RECORDS_NOTES_MAX)
         return pd_error_set(err, "run %s has %d notes and markers, more are not allowed", run->name,
                             RECORDS_NOTES_MAX);
-    json_t *json = json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item",
-                             (json_int_t)group->items, "text", text, "utc", (json_int_t)pd_utc_ns());
+    json_t *json = marker_json(run, group, group->items, text, pd_utc_ns());
     if (record_write(run, PD_RECORD_MARKER, run->n_records[PD_RECORD_MARKER], json) != 0)
         return pd_error_set(err, "out of memory");
     run->n_records[PD_RECORD_MARKER]++;
@@ -147,7 +140,8 @@ static void records_loss(pd_run *run) {
     bool merge = run->n_losses >= RECORDS_LOSSES_MAX;
     uint64_t number = merge ? run->last_loss : run->n_records[PD_RECORD_GAP];
     uint64_t count = run->loss_count + (merge ? run->last_loss_count : 0);
-    if (record_write(run, PD_RECORD_GAP, number, gap_json(run, run->loss_item, count, "hardware")) != 0)
+    json_t *json = gap_json(run, &run->groups[0], run->loss_item, count, "hardware", pd_utc_ns());
+    if (record_write(run, PD_RECORD_GAP, number, json) != 0)
         return; /* with the next mark, then */
     if (!merge) {
         run->n_records[PD_RECORD_GAP]++;
@@ -205,8 +199,8 @@ void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t 
                 records_learn(run, (pd_record_kind)kind, strtoull(key + bytes, NULL, 10),
                               attributes[i].value);
         }
-    if (record_write(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP],
-                     gap_json(run, run->groups[0].items, 0, "restart")) == 0)
+    json_t *json = gap_json(run, &run->groups[0], run->groups[0].items, 0, "restart", pd_utc_ns());
+    if (record_write(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) == 0)
         run->n_records[PD_RECORD_GAP]++;
     pd_count(&run->engine->counters.gaps, 1);
 }

@@ -1,6 +1,5 @@
 #include "run_replay.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "log.h"

@@ -1,6 +1,4 @@
 /* A run whose file a crash left open is there again: what is in no page yet comes from the slot of its tail. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "ingest.pb-c.h"
 #include "run.h"

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "log.h"
 

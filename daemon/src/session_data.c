@@ -109,23 +109,32 @@ static pd_heard data_taken(pd_session *s, pd_attachment *a, pd_taken taken, cons
 
 /* ---- data ---- */
 
+/* The run that a message is for, when it takes any; else NULL, with what came of it. */
+static pd_attachment *data_run(pd_session *s, uint32_t run, uint64_t sequence, const char *field,
+                               uint64_t offset, pd_heard *ret_heard) {
+    pd_attachment *a = pd_session__by_handle(s, run);
+    if (a && a->run->state == PD_RUN_RUNNING)
+        return a;
+    *ret_heard =
+        a ? data_after_close(s, a, sequence, offset) : pd_session__unknown_run(s, run, field, offset);
+    return NULL;
+}
+
 pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset) {
-    pd_attachment *a = pd_session__by_handle(s, batch->run);
+    pd_heard heard;
+    pd_attachment *a = data_run(s, batch->run, batch->sequence, "batch.run", offset, &heard);
     if (!a)
-        return pd_session__unknown_run(s, batch->run, "batch.run", offset);
-    if (a->run->state != PD_RUN_RUNNING)
-        return data_after_close(s, a, batch->sequence, offset);
+        return heard;
     pd_refusal why = {0};
     pd_taken taken = pd_run_batch(a->run, batch, &why);
     return data_taken(s, a, taken, &why, refusal_ends(why.code), offset);
 }
 
 pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint64_t offset) {
-    pd_attachment *a = pd_session__by_handle(s, m->run);
+    pd_heard heard;
+    pd_attachment *a = data_run(s, m->run, m->sequence, "attributes.run", offset, &heard);
     if (!a)
-        return pd_session__unknown_run(s, m->run, "attributes.run", offset);
-    if (a->run->state != PD_RUN_RUNNING)
-        return data_after_close(s, a, m->sequence, offset);
+        return heard;
     pd_refusal why = {0};
     if (m->n_attributes > s->runs->engine->config->max_attributes) {
         why = (pd_refusal){.code = CODE(LIMIT), .sequence = m->sequence, .field = "attributes.attributes"};
@@ -147,11 +156,10 @@ pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint
 
 static pd_heard data_told(pd_session *s, uint32_t run, pd_record_kind kind, const pd_told *told,
                           const char *field, uint64_t offset) {
-    pd_attachment *a = pd_session__by_handle(s, run);
+    pd_heard heard;
+    pd_attachment *a = data_run(s, run, told->sequence, field, offset, &heard);
     if (!a)
-        return pd_session__unknown_run(s, run, field, offset);
-    if (a->run->state != PD_RUN_RUNNING)
-        return data_after_close(s, a, told->sequence, offset);
+        return heard;
     pd_refusal why = {0};
     pd_taken taken = pd_run_told(a->run, kind, told, &why);
     return data_taken(s, a, taken, &why, false, offset);
@@ -186,11 +194,10 @@ void pd_session__flushed(pd_session *s, pd_attachment *a) {
 }
 
 pd_heard pd_session__flush(pd_session *s, const Photon__Flush *m, uint64_t offset) {
-    pd_attachment *a = pd_session__by_handle(s, m->run);
+    pd_heard heard;
+    pd_attachment *a = data_run(s, m->run, 0, "flush.run", offset, &heard);
     if (!a)
-        return pd_session__unknown_run(s, m->run, "flush.run", offset);
-    if (a->run->state != PD_RUN_RUNNING)
-        return data_after_close(s, a, 0, offset);
+        return heard;
     if (a->n_flushes == PD_FLUSHES_MAX) {
         pd_refusal why = {.code = CODE(LIMIT), .field = "flush", .text = "16 are under way already"};
         return data_refuse(s, a, &why, false, offset);

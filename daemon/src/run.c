@@ -44,7 +44,7 @@ static void run_submit(pd_run *run, pd_task *task) {
     task->file = run->file;
     task->result = 0;
     run->n_at_volume++;
-    pd_volume_submit(run->engine->volume, task);
+    pd_volume_submit(run->volume, task);
 }
 
 void pd_run__flush(pd_run *run) {
@@ -144,8 +144,7 @@ void pd_run__fail(pd_run *run, const char *text) {
 
 static void run_named(pd_run *run, const char *name) {
     snprintf(run->name, sizeof run->name, "%s", name);
-    snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->engine->volume)->path,
-             run->name);
+    snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->volume)->path, run->name);
 }
 
 /* Its Closed was lost: it is told again what the file holds. */

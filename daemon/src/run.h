@@ -106,6 +106,7 @@ typedef struct pd_run_spec {
     uint64_t export_interval_ms;
     bool warned;          /* what the summary misses in the attributes was logged */
     uint64_t batch_bytes; /* of a run that goes on: what its producer was told; 0: as there is room */
+    pd_volume *volume;    /* where its files lie; NULL: the first one */
 } pd_run_spec;
 
 /* What is numbered and speaks of a place in the data. */
@@ -142,6 +143,7 @@ typedef void pd_run_ended(void *user, pd_run *run);
 
 struct pd_run {
     pd_engine *engine;
+    pd_volume *volume; /* where its files lie */
     pd_run_state state;
     uint8_t id[PD_RUN_ID_BYTES];
     char id_hex[2 * PD_RUN_ID_BYTES + 1];

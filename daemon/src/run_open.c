@@ -300,7 +300,7 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
     snprintf(run->client_name, sizeof run->client_name, "%s", spec->client_name);
     run->epoch = spec->epoch;
     run->profile = strdup(spec->profile);
-    size_t path_bytes = strlen(pd_volume_datadir(run->engine->volume)->path) + PD_FILE_NAME_BYTES + 2;
+    size_t path_bytes = strlen(pd_volume_datadir(run->volume)->path) + PD_FILE_NAME_BYTES + 2;
     run->path = calloc(1, path_bytes);
     run->path_bytes = path_bytes;
     return run->profile && run->path ? 0 : -1;
@@ -342,6 +342,7 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     if (!run)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     run->engine = engine;
+    run->volume = spec->volume ? spec->volume : engine->volume;
     run->ended = ended;
     run->ended_user = ended_user;
     run->opened_ns = uv_hrtime();
@@ -372,7 +373,7 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
     }
     pd_run__init_handles(run);
     run->n_at_volume = 1;
-    pd_volume_submit(engine->volume, &request->open.task);
+    pd_volume_submit(run->volume, &request->open.task);
     *ret = run;
     return 0;
 }

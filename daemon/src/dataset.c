@@ -28,6 +28,19 @@ const char *pd_dataset_group(const pd_dataset *dataset) {
     return dataset->group && dataset->group[0] ? dataset->group : dataset->name;
 }
 
+size_t pd_datasets_photons(const pd_dataset *datasets, size_t n) {
+    static const pd_role roles[] = {PD_ROLE_POSITION_X, PD_ROLE_POSITION_Y, PD_ROLE_MICRO_TIME,
+                                    PD_ROLE_CHANNEL, PD_ROLE_TIME_STAMP};
+    for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++)
+        for (size_t i = 0; i < n; i++)
+            if (datasets[i].role == roles[r])
+                return i;
+    for (size_t i = 0; i < n; i++)
+        if (datasets[i].role != PD_ROLE_MS_INDEX)
+            return i;
+    return 0;
+}
+
 const char *pd_attribute_find(const pd_attribute *attributes, size_t n, const char *key) {
     for (size_t i = n; i-- > 0;)
         if (strcmp(attributes[i].key, key) == 0)

@@ -42,6 +42,10 @@ typedef struct pd_dataset {
 /* The group it belongs to: `group`, or its own name. */
 const char *pd_dataset_group(const pd_dataset *dataset);
 
+/* The dataset whose group's items are the run's photons: the first of role position_x, position_y, micro_time, channel or
+ * time_stamp, in this order of roles; where there is none, the first that is no ms_index. */
+size_t pd_datasets_photons(const pd_dataset *datasets, size_t n);
+
 /* An attribute of a run: UTF-8, no NUL. */
 typedef struct pd_attribute {
     const char *key;

@@ -32,6 +32,7 @@
 #include "attribute_sizes.h"
 #include "engine.h"
 #include "page.h"
+#include "rebase.h"
 #include "run_summary.h"
 #include "wire/batch.h"
 
@@ -160,6 +161,8 @@ struct pd_run {
     uint32_t n_groups;
     pd_column *columns; /* [n_columns] */
     uint32_t n_columns;
+    uint32_t photon_group; /* whose items are the run's photons */
+    pd_rebase rebase;      /* of ms indices, on their way into pages */
 
     pd_quota quota;
     uint64_t batch_bytes; /* column bytes of one batch, at most */

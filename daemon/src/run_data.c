@@ -193,6 +193,9 @@ static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t
         uint64_t k = n < room ? n : room;
         bytes_copy_le(page->slot.raw + (size_t)page->n_items * column->item_bytes, data, (size_t)k,
                       column->item_bytes);
+        if (column->dataset.role == PD_ROLE_MS_INDEX && pd_rebase_any(&run->rebase))
+            pd_rebase_values(&run->rebase, column->dataset.type,
+                             page->slot.raw + (size_t)page->n_items * column->item_bytes, (size_t)k);
         page->n_items += (uint32_t)k;
         column->items += k;
         data += k * column->item_bytes;

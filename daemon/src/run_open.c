@@ -329,6 +329,7 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     if (run_identify(run, spec) != 0 || run_copy_datasets(run, spec) != 0 || run_make_groups(run) != 0 ||
         pd_run__mark_init(run) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    run->photon_group = run->columns[pd_datasets_photons(spec->datasets, spec->n_datasets)].group;
     if (run_count_attributes(run, spec, why) != 0)
         return -1;
     if (pd_run_summary_init(run, spec, &err) != 0)

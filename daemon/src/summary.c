@@ -186,16 +186,6 @@ static int summary_take_datasets(pd_summary *s, const pd_dataset *datasets, size
     return 0;
 }
 
-static size_t summary_choose_photon_group(const pd_summary *s) {
-    static const pd_role roles[] = {PD_ROLE_POSITION_X, PD_ROLE_POSITION_Y, PD_ROLE_MICRO_TIME,
-                                    PD_ROLE_CHANNEL, PD_ROLE_TIME_STAMP};
-    for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++)
-        for (size_t i = 0; i < s->n_datasets; i++)
-            if (s->datasets[i].dataset.role == roles[r])
-                return s->datasets[i].group;
-    return 0;
-}
-
 static int summary_check_options(const pd_summary_options *o, pd_error *err) {
     if (o->pixels < 16 || o->pixels > 4096 || (o->pixels & (o->pixels - 1)))
         return pd_error_set(err, "pixels: %u is not a power of two from 16 to 4096", o->pixels);
@@ -208,7 +198,8 @@ static int summary_fill(pd_summary *s, const pd_summary_setup *setup, pd_error *
     s->name = summary_copy(setup->name);
     if (!s->name || summary_take_datasets(s, setup->datasets, setup->n_datasets) != 0)
         return pd_error_set(err, "out of memory");
-    s->photon_group = summary_choose_photon_group(s);
+    s->photon_group =
+        s->n_datasets ? s->datasets[pd_datasets_photons(setup->datasets, setup->n_datasets)].group : 0;
     s->time_base = setup->time_base;
     s->options = setup->options;
     for (size_t i = 0; i < setup->n_attributes; i++)

@@ -134,6 +134,33 @@ static void wrong_batches_change_nothing(void **state) {
     check_file(f, "wrong", D7_STATE_CLOSED, 0, 0);
 }
 
+/* Only those, and in every page. */
+static void ms_indices_are_rebased_on_the_way_in(void **state) {
+    fixture *f = *state;
+    pd_run *run = opened(f, "rebased");
+    assert_int_equal(run->photon_group, 0);
+    pd_rebase_begin(&run->rebase, 5000);
+    f->next_ms = 4990;
+    for (uint64_t s = 1; s <= 10; s++)
+        give_all(f, run, s, 100, 700);
+    pd_run_close(run, NULL);
+    turn_until(f, &f->told.ended, 1);
+    check_attribute(f, "rebased", "photond.part", "0");
+    d7_reader *r = NULL;
+    char path[128];
+    uint64_t ms[7000];
+    uint16_t x[1000];
+    snprintf(path, sizeof path, "%s/rebased.photons", f->folder);
+    assert_int_equal(d7_reader_open(&r, path, NULL, NULL), 0);
+    assert_int_equal(d7_reader_read(r, 2, 0, 7000, ms, NULL), 0);
+    assert_int_equal(d7_reader_read(r, 0, 0, 1000, x, NULL), 0);
+    for (uint64_t i = 0; i < 7000; i++)
+        assert_int_equal(ms[i], i > 10 ? i - 10 : 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_int_equal(x[i], i);
+    d7_reader_free(r);
+}
+
 static void taken_names_are_refused_or_counted(void **state) {
     fixture *f = *state;
     pd_run_close(opened(f, "name"), NULL);
@@ -240,6 +267,7 @@ int main(void) {
         TEST(attributes_are_as_durable_as_data),
         TEST(a_batch_enters_whole_or_not_at_all),
         TEST(wrong_batches_change_nothing),
+        TEST(ms_indices_are_rebased_on_the_way_in),
         TEST(taken_names_are_refused_or_counted),
         TEST(a_close_before_the_file_is_there_waits_for_it),
         TEST(nobody_attached_closes_after_the_resume_time),

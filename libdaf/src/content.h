@@ -4,6 +4,7 @@
 
 #include "array.h"
 #include "descriptor.h"
+#include "store.h"
 
 /* data[DAF__VALUES]: dense [rows * columns], sparse [nnz] (Bool: NULL when all are true; String: const char *const *);
  * of sparse ones also data[DAF__INDICES] [nnz] and, a matrix, data[DAF__POINTERS] [columns + 1], as in daf_csc. */
@@ -73,6 +74,11 @@ typedef struct daf__rule_breach {
     char text[160];
 } daf__rule_breach;
 bool daf__content_obeys(const daf__content *sparse, daf__rule_breach *breach);
+
+/* The same, with the indices of those parts that have a file (may be NULL) read from there and not from the content: what
+ * is mapped may be cut meanwhile, which reading tells by an error. *ret: whether it obeys. */
+int daf__content_check(const daf__content *sparse, daf__file *const files[DAF__N_PARTS], bool *ret,
+                       daf__rule_breach *breach, daf_error *err);
 
 /* Gives the owned parts of a dense content (consumed) to a new array. */
 int daf__content_to_array(daf_array **ret, daf__content *c, daf_error *err);

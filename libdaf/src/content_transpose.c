@@ -15,7 +15,7 @@ static int transpose_dense(daf__content *ret, const daf__content *c, const daf_e
     t.data[DAF__VALUES] = t.owned[DAF__VALUES];
     if (!t.owned[DAF__VALUES])
         return daf__no_memory(err);
-    daf__transpose(t.owned[DAF__VALUES], c->data[DAF__VALUES], width, c->rows, c->columns, executor);
+    daf__transpose(t.owned[DAF__VALUES], c->data[DAF__VALUES], width, c->rows, c->columns, c->rows, executor);
     *ret = t;
     return 0;
 }

@@ -143,8 +143,14 @@ static int count_stored(const attempt *t, uint64_t *nnz, daf_error *err) {
 
 static int check_rules(const attempt *t, daf_error *err) {
     daf__rule_breach breach;
-    if (daf__content_obeys(&t->loaded.content, &breach))
-        return 0;
+    daf__file *files[DAF__N_PARTS] = {NULL};
+    bool good;
+    for (unsigned i = DAF__INDICES; i < DAF__N_PARTS; i++)
+        if (t->loaded.parts[i] && daf_array_is_mapped(t->loaded.parts[i]))
+            files[i] = t->files[i];
+    int rc = daf__content_check(&t->loaded.content, files, &good, &breach, err);
+    if (rc || good)
+        return rc;
     const daf__component *c = &t->loaded.descriptor.parts[breach.part];
     uint64_t offset = c->packed ? 0 : breach.element * daf_type_bytes(c->type);
     return daf__fail(err, DAF_ERR_CORRUPT, 0, offset, "%s: element %" PRIu64 ": %s",

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bands.h"
 #include "error.h"
 #include "json.h"
-#include "property.h"
 
 /* ---- the plan */
 
@@ -259,6 +259,11 @@ int daf__property_stage_other(daf__edit *e, const daf__property *p, const daf__c
         return daf__edit_remove(e, &other, NULL, err);
     if (rc || !o->both_layouts)
         return rc;
+    if (!c->sparse && daf__bands_suit(o, c->type)) {
+        daf__bands bands = {
+            .type = c->type, .rows = c->rows, .columns = c->columns, .values = c->data[DAF__VALUES]};
+        return daf__bands_stage(e, &other, &bands, o, there, err);
+    }
     rc = daf__content_transpose(&transpose, c, e->d->has_executor ? &e->d->executor : NULL, err);
     if (rc)
         return rc;

@@ -1,14 +1,15 @@
-/* Many ranges of one property. A sparse one is held whole, as it is stored. Of packed data the decoded chunks are kept in a cache; where the ranges go on in
- * steps of one size, the chunks of the next ones are decoded by the executor between the calls:
+/* Many ranges of one property. A sparse one is held whole, as it is stored. Of packed data the decoded chunks are kept in
+ * a cache; where the ranges go on in steps of one size, the chunks of the next ones are decoded by the executor between the calls:
  *
  *   read: take what was decoded ahead -> chunks from the cache, the others decoded -> begin to decode ahead
  */
+#include "reader.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "chunk_cache.h"
 #include "error.h"
-#include "property.h"
 #include "shard_batch.h"
 
 enum { MAX_AHEAD = 64 /* ranges */ };
@@ -56,7 +57,7 @@ static int hold_sparse(daf *d, daf_reader *r, const daf__property *p, daf_error 
     return rc;
 }
 
-static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_error *err) {
+int daf__reader_open(daf *d, daf_reader **ret, const daf__property *p, daf_error *err) {
     daf_reader *r = calloc(1, sizeof *r);
     if (!r)
         return daf__no_memory(err);
@@ -77,13 +78,13 @@ static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_err
 
 int daf_open_vector_reader(daf *d, daf_reader **ret, const char *axis, const char *name, daf_error *err) {
     daf__property p = daf__vector_property(axis, name);
-    return open_reader(d, ret, &p, err);
+    return daf__reader_open(d, ret, &p, err);
 }
 
 int daf_open_matrix_reader(daf *d, daf_reader **ret, const char *rows, const char *columns, const char *name,
                            daf_error *err) {
     daf__property p = daf__matrix_property(rows, columns, name);
-    return open_reader(d, ret, &p, err);
+    return daf__reader_open(d, ret, &p, err);
 }
 
 void daf_reader_free(daf_reader *r) {
@@ -110,6 +111,14 @@ uint64_t daf_reader_rows(const daf_reader *r) {
 
 uint64_t daf_reader_columns(const daf_reader *r) {
     return r->opened.extent.columns;
+}
+
+bool daf__reader_is_held(const daf_reader *r) {
+    return r->is_held;
+}
+
+uint64_t daf__reader_chunk_rows(const daf_reader *r) {
+    return r->has_shard ? r->shard.grid.chunk_rows : 0;
 }
 
 /* ---- packed */

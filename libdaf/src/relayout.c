@@ -1,11 +1,13 @@
 /* The other layout of a matrix that is there. */
 #include <string.h>
 
+#include "bands.h"
 #include "error.h"
-#include "property.h"
+#include "reader.h"
 
-static int stage_transpose(daf__edit *e, const daf__property *p, const daf__property *other,
-                           const daf_set_options *o, bool there, daf_error *err) {
+/* What is in memory whole: texts, sparse values, and what may become sparse. */
+static int stage_loaded(daf__edit *e, const daf__property *p, const daf__property *other,
+                        const daf_set_options *o, bool there, daf_error *err) {
     daf__loaded l;
     daf__content t;
     int rc = daf__property_load(e->d, &l, p, DAF__COPY, NULL, err);
@@ -17,6 +19,30 @@ static int stage_transpose(daf__edit *e, const daf__property *p, const daf__prop
         daf__content_free(&t);
     }
     daf__loaded_free(&l);
+    return rc;
+}
+
+static int stage_transpose(daf__edit *e, const daf__property *p, const daf__property *other,
+                           const daf_set_options *o, bool there, daf_error *err) {
+    daf__descriptor now;
+    daf_reader *r;
+    int rc = daf__read_descriptor(e->d, &now, NULL, p, err);
+    if (rc)
+        return rc;
+    if (now.sparse || !daf__bands_suit(o, now.type))
+        return stage_loaded(e, p, other, o, there, err);
+    rc = daf__reader_open(e->d, &r, p, err);
+    if (rc)
+        return rc;
+    daf__bands bands = {.type = daf_reader_type(r),
+                        .rows = daf_reader_rows(r),
+                        .columns = daf_reader_columns(r),
+                        .reader = r};
+    /* It may have been replaced just now. */
+    rc = daf__reader_is_held(r) || !daf__bands_suit(o, bands.type)
+             ? stage_loaded(e, p, other, o, there, err)
+             : daf__bands_stage(e, other, &bands, o, there, err);
+    daf_reader_free(r);
     return rc;
 }
 

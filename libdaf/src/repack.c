@@ -1,5 +1,6 @@
 /* Storing a property anew in another encoding: a dense one flows from a reader to a stream, a sparse one is loaded. */
 #include "error.h"
+#include "reader.h"
 #include "stream.h"
 
 #define PIECE_BYTES ((uint64_t)1 << 23) /* of values that are held at once, or one column */
@@ -42,16 +43,11 @@ static int copy_values(daf_reader *r, daf_stream *s, const daf_set_options *o, d
     return rc;
 }
 
-static int open_reader(daf *d, daf_reader **ret, const daf__property *p, daf_error *err) {
-    return p->kind == DAF__VECTOR ? daf_open_vector_reader(d, ret, p->axis, p->name, err)
-                                  : daf_open_matrix_reader(d, ret, p->axis, p->columns, p->name, err);
-}
-
 static int repack_dense(daf *d, uint64_t *bytes, const daf__property *p, const daf_set_options *o,
                         daf_error *err) {
     daf_reader *r;
     daf_stream *s = NULL;
-    int rc = open_reader(d, &r, p, err);
+    int rc = daf__reader_open(d, &r, p, err);
     if (rc)
         return rc;
     rc = daf__stream_new(d, &s, p, daf_reader_type(r), o, true, err);

@@ -44,6 +44,7 @@ typedef struct span {
     uint8_t *to;
     const uint8_t *from;
     size_t width, rows, columns; /* of `from` */
+    size_t stride;               /* values from one column of `from` to the next */
     bool streams;                /* whole lines of `to` may bypass the cache */
     bool shifted;                /* so they may, but rows begin and end within lines */
 } span;
@@ -107,7 +108,7 @@ static void stream_line(uint8_t *to, const uint8_t *line) {
 #define DEFINE_TILE(name, block, bytes)                                                                      \
     static void name(uint8_t *to, size_t to_stride, const span *s, size_t i, size_t j) {                     \
         enum { SIDE = LINE_BYTES / (bytes), BLOCK = VECTOR_BYTES / (bytes) };                                \
-        const size_t from_stride = s->rows * (bytes);                                                        \
+        const size_t from_stride = s->stride * (bytes);                                                      \
         for (unsigned c = 0; c < SIDE; c += BLOCK)                                                           \
             for (unsigned r = 0; r < SIDE; r += BLOCK)                                                       \
                 block(to + r * to_stride + c * (bytes), to_stride,                                           \
@@ -125,7 +126,7 @@ static void fetch_ahead(const span *s, size_t i, size_t j) {
     if (i >= s->rows)
         return;
     for (unsigned c = 0; c < LINE_BYTES / s->width; c++)
-        __builtin_prefetch(s->from + ((j + c) * s->rows + i) * s->width);
+        __builtin_prefetch(s->from + ((j + c) * s->stride + i) * s->width);
 }
 
 static void put_tile(uint8_t *to, size_t to_stride, const span *s, size_t i, size_t j) {
@@ -183,7 +184,8 @@ static void shifted_tile(const span *s, size_t i, size_t j, uint8_t (*waiting)[L
 static void part_tile(const span *s, size_t i, size_t i_end, size_t j, size_t j_end) {
     for (size_t r = i; r < i_end; r++)
         for (size_t c = j; c < j_end; c++)
-            memcpy(s->to + (r * s->columns + c) * s->width, s->from + (c * s->rows + r) * s->width, s->width);
+            memcpy(s->to + (r * s->columns + c) * s->width, s->from + (c * s->stride + r) * s->width,
+                   s->width);
 }
 
 typedef struct transpose_job {
@@ -241,8 +243,13 @@ static void run_job(void *data) {
 
 /* Jobs are ranges of whole tiles of rows, so that no two write to one line. */
 void daf__transpose(void *to, const void *from, size_t width, uint64_t rows, uint64_t columns,
-                    const daf_executor *executor) {
-    span s = {.to = to, .from = from, .width = width, .rows = (size_t)rows, .columns = (size_t)columns};
+                    uint64_t stride, const daf_executor *executor) {
+    span s = {.to = to,
+              .from = from,
+              .width = width,
+              .rows = (size_t)rows,
+              .columns = (size_t)columns,
+              .stride = (size_t)stride};
     transpose_job jobs[MAX_JOBS];
     uint64_t side = LINE_BYTES / width, tiles = (rows + side - 1) / side;
     uint64_t n = executor ? executor->n_threads : 1, work = rows * columns * width / JOB_BYTES + 1;

@@ -8,8 +8,9 @@
  * system has them. NULL without memory. */
 void *daf__transpose_alloc(size_t width, uint64_t rows, uint64_t columns);
 
-/* to[j + i * columns] = from[i + j * rows], of values of 1, 2, 4 or 8 bytes; in parallel when there is an executor. */
+/* to[j + i * columns] = from[i + j * stride], i < rows <= stride, of values of 1, 2, 4 or 8 bytes; in parallel when there is
+ * an executor. */
 void daf__transpose(void *to, const void *from, size_t width, uint64_t rows, uint64_t columns,
-                    const daf_executor *executor);
+                    uint64_t stride, const daf_executor *executor);
 
 #endif

@@ -629,8 +629,10 @@ DAF_API DAF_MUST_USE int daf_repack_matrix(daf *d, daf_repacked *ret, const char
                                            const char *name, const daf_set_options *options, daf_error *err);
 
 /* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
- * or not as the options say for it. Dense values are transposed in cache-sized blocks, through the executor in
- * parallel; both layouts are in memory meanwhile.
+ * or not as the options say for it. Dense numbers are transposed in cache-sized blocks, through the executor in parallel,
+ * some rows at a time.
+ *  Memory   of dense numbers some 32 MB, up to 256 MB where whole chunks or pieces of columns need them; texts, sparse
+ *           values and what may become sparse (`form`) are in memory in both layouts
  *  options  `overwrite`: replaces that layout (the one that is read stays); `both_layouts` means nothing; NULL:
  *           the defaults
  *  Returns  as daf_get_matrix and daf_set_matrix; DAF_ERR_ARG both axes are the same; DAF_ERR_EXISTS

@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
         double start = now();
         memcpy(to, from, bytes);
         double middle = now();
-        daf__transpose(to, from, width, rows, columns, NULL);
+        daf__transpose(to, from, width, rows, columns, rows, NULL);
         double end = now();
         copy = middle - start < copy ? middle - start : copy;
         transpose = end - middle < transpose ? end - middle : transpose;

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/pool.h"
 #include "transpose.h"
@@ -13,14 +16,16 @@
 static void check_transpose(test_random *r, size_t width, uint64_t rows, uint64_t columns,
                             const daf_executor *x, size_t shift) {
     size_t bytes = (size_t)(rows * columns) * width;
-    uint8_t *from = malloc(bytes + 64), *to = aligned_alloc(64, (bytes / 64 + 2) * 64), *at = to + shift;
-    for (size_t i = 0; i < bytes; i++)
+    uint64_t stride = rows + test_below(r, 3);
+    size_t from_bytes = (size_t)(stride * columns) * width;
+    uint8_t *from = malloc(from_bytes + 64), *to = aligned_alloc(64, (bytes / 64 + 2) * 64), *at = to + shift;
+    for (size_t i = 0; i < from_bytes; i++)
         from[i] = (uint8_t)test_next(r);
     memset(to, 0xA5, bytes + shift + 1);
-    daf__transpose(at, from, width, rows, columns, x);
+    daf__transpose(at, from, width, rows, columns, stride, x);
     for (uint64_t j = 0; j < columns; j++)
         for (uint64_t i = 0; i < rows; i++)
-            if (memcmp(from + (i + j * rows) * width, at + (j + i * columns) * width, width) != 0)
+            if (memcmp(from + (i + j * stride) * width, at + (j + i * columns) * width, width) != 0)
                 fail_msg("%zu bytes, %llu x %llu: row %llu, column %llu", width, (unsigned long long)rows,
                          (unsigned long long)columns, (unsigned long long)i, (unsigned long long)j);
     assert_int_equal(at[bytes], 0xA5);
@@ -199,6 +204,115 @@ static void narrow_indices_are_widened(void **state) {
     OK(daf_close(d, e));
 }
 
+/* ---- bands */
+
+enum { WIDE_ROWS = 4100, WIDE_COLUMNS = 5000 };
+
+static void check_band_bytes(void **state, const char *name, bool packed, const daf_executor *x) {
+    daf_set_options how, both;
+    daf_options options;
+    daf *d;
+    daf_array *a;
+    const size_t n = (size_t)WIDE_ROWS * WIDE_COLUMNS;
+    uint8_t *values = malloc(n), *turned = malloc(n);
+    test_random r = {11};
+    for (size_t i = 0; i < n; i++)
+        values[i] = (uint8_t)(test_next(&r) & 7);
+    for (size_t j = 0; j < WIDE_COLUMNS; j++)
+        for (size_t i = 0; i < WIDE_ROWS; i++)
+            turned[j + i * WIDE_COLUMNS] = values[i + j * WIDE_ROWS];
+    daf_options_init(&options);
+    options.executor = x;
+    options.target_chunk_kb = 64;
+    options.codec = DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
+    options.packed = packed;
+    OK(daf_open(&d, test_path(state, name), "w", &options, e));
+    OK(daf_add_axis_integers(d, "row", 0, 1, WIDE_ROWS, e));
+    OK(daf_add_axis_integers(d, "column", 0, 1, WIDE_COLUMNS, e));
+    daf_set_options_init(&how);
+    how.overwrite = true;
+    both = how;
+    both.both_layouts = true;
+    OK(daf_set_matrix(d, "row", "column", "m", DAF_UINT8, values, n, &both, e));
+    OK(daf_get_matrix(d, &a, "column", "row", "m", e));
+    assert_memory_equal(daf_array_values(a), turned, n);
+    daf_array_free(a);
+    OK(daf_relayout_matrix(d, "row", "column", "m", &how, e));
+    OK(daf_relayout_matrix(d, "column", "row", "m", &how, e));
+    OK(daf_get_matrix(d, &a, "column", "row", "m", e));
+    assert_memory_equal(daf_array_values(a), turned, n);
+    daf_array_free(a);
+    OK(daf_get_matrix(d, &a, "row", "column", "m", e));
+    assert_memory_equal(daf_array_values(a), values, n);
+    daf_array_free(a);
+    OK(daf_close(d, e));
+    free(values);
+    free(turned);
+}
+
+static void transposes_are_written_by_bands(void **state) {
+    cli_pool *pool = cli_pool_new(2);
+    const daf_executor x = {
+        .context = pool, .submit = cli_pool_submit, .wait = cli_pool_wait, .n_threads = 2};
+    check_band_bytes(state, "flat.daf", false, NULL);
+    check_band_bytes(state, "packed.daf", true, &x);
+    cli_pool_free(pool);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+
+#ifndef WATCHED
+enum { LARGE_ROWS = 6000, LARGE_COLUMNS = 4000 };
+
+/* In a process of its own: the kilobytes that it took at most. */
+static long relayout_kb(const char *path, daf_packing packing) {
+    struct rusage usage;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        daf_set_options how;
+        daf_error err;
+        daf *d;
+        daf_set_options_init(&how);
+        how.overwrite = true;
+        how.packing = packing;
+        how.codec = DAF_CODEC_BLOSC_LZ4_BITSHUFFLE;
+        int rc = daf_open(&d, path, "r+", NULL, &err);
+        _exit(rc || daf_relayout_matrix(d, "row", "column", "m", &how, &err) ? 1 : 0);
+    }
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return usage.ru_maxrss;
+}
+
+/* Neither the matrix nor its transpose is in memory whole. */
+static void memory_of_a_relayout_is_bounded(void **state) {
+    const char *path = test_path(state, "large.daf");
+    const size_t bytes = (size_t)LARGE_ROWS * LARGE_COLUMNS * 4;
+    daf *d;
+    daf_stream *s;
+    static float column[LARGE_ROWS];
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "row", 0, 1, LARGE_ROWS, e));
+    OK(daf_add_axis_integers(d, "column", 0, 1, LARGE_COLUMNS, e));
+    OK(daf_stream_matrix(d, &s, "row", "column", "m", DAF_FLOAT32, NULL, e));
+    for (int j = 0; j < LARGE_COLUMNS; j++) {
+        column[j] = (float)j;
+        OK(daf_stream_put(s, column, LARGE_ROWS, e));
+    }
+    OK(daf_stream_finish(s, e));
+    OK(daf_close(d, e));
+    assert_true(relayout_kb(path, DAF_PACK_NEVER) < (long)(bytes / 1024));
+    assert_true(relayout_kb(path, DAF_PACK_LARGE) < (long)(bytes / 1024));
+}
+#endif
+
 /* ---- parts */
 
 static void check_part(const daf_array *a, const daf_range *p, const void *values) {
@@ -274,6 +388,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_matrix_has_another_layout, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(both_layouts_go_together, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(narrow_indices_are_widened, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(transposes_are_written_by_bands, test_setup, test_teardown),
+#ifndef WATCHED
+        cmocka_unit_test_setup_teardown(memory_of_a_relayout_is_bounded, test_setup, test_teardown),
+#endif
         cmocka_unit_test_setup_teardown(parts_are_cut_out, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "io.h"
 
 enum { ROWS = 60, COLUMNS = 9, NNZ = 90 };
 
@@ -184,10 +187,65 @@ static void packed_parts(void **state) {
     OK(daf_close(t.d, e));
 }
 
+/* ---- cut while they are got */
+
+typedef struct cutter {
+    const char *opened; /* the end of the name at whose opening */
+    const char *path;   /* this file is cut */
+} cutter;
+
+static int open_and_cut(void *context, int dirfd, const char *path, int flags, mode_t mode) {
+    const cutter *c = context;
+    size_t n = strlen(path), end = strlen(c->opened);
+    if (n >= end && strcmp(path + n - end, c->opened) == 0)
+        assert_int_equal(truncate(c->path, 0), 0);
+    return daf__system_io.open(NULL, dirfd, path, flags, mode);
+}
+
+/* The parts are views of files that another program cuts while the call goes on: an error, and no signal. */
+static void cut_by_another_program(void **state) {
+    enum { LARGE = 200000 };
+    char path[700];
+    daf *d;
+    daf_sparse *sparse;
+    uint32_t *colptr = malloc((LARGE + 1) * sizeof *colptr), *indices = malloc(LARGE * sizeof *indices);
+    for (uint32_t k = 0; k <= LARGE; k++) {
+        colptr[k] = k + 1;
+        indices[k % LARGE] = 1 + k % 3;
+    }
+    daf_csc c = {.type = DAF_BOOL,
+                 .index_type = DAF_UINT32,
+                 .rows = 3,
+                 .columns = LARGE,
+                 .nnz = LARGE,
+                 .colptr = colptr,
+                 .indices = indices};
+    const char *root = test_path(state, "cut.daf");
+    OK(daf_open(&d, root, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "r", 0, 1, 3, e));
+    OK(daf_add_axis_integers(d, "c", 0, 1, LARGE, e));
+    OK(daf_set_sparse_matrix(d, "r", "c", "big", &c, NULL, e));
+    OK(daf_close(d, e));
+    snprintf(path, sizeof path, "%s/matrices/r/c/big.rowval", root);
+    cutter cut = {".colptr", path}; /* which is opened after it */
+    daf_io io = daf__system_io;
+    daf_options options;
+    daf_options_init(&options);
+    io.context = &cut;
+    io.open = open_and_cut;
+    options.io = &io;
+    OK(daf_open(&d, root, "r", &options, e));
+    FAILS(DAF_ERR_TRUNCATED, "rowval", daf_get_sparse_matrix(d, &sparse, "r", "c", "big", e));
+    daf_free(d);
+    free(colptr);
+    free(indices);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(flat_parts, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(packed_parts, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(cut_by_another_program, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

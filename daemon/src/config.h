@@ -50,6 +50,7 @@ typedef struct pd_config {
     char *group;                /* group of files, exports and sockets; "": left as it is */
     unsigned file_mode;         /* permission bits of run files and of files in exports, whatever the umask */
     unsigned dir_mode;          /* of directories in exports */
+    bool checksums;             /* NAME.photons.crc beside run files */
     pd_text_list listen;        /* addresses for instruments, tcp://HOST:PORT and unix:PATH */
     unsigned listen_mode;       /* permission bits of Unix sockets among them */
     char *control;              /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */

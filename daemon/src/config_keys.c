@@ -21,6 +21,8 @@ const pd_config_key pd_config_keys[] = {
      "permission bits of files, whatever the umask"},
     {"dir_mode", PD_CONFIG_MODE, AT(dir_mode), 1, 0500, 0777, "0755",
      "permission bits of the folders of exports"},
+    {"checksums", PD_CONFIG_BOOL, AT(checksums), 1, 0, 1, "true",
+     "keep the checksum of every page beside each file, in NAME.photons.crc"},
 
     {"listen", PD_CONFIG_ADDRESSES, AT(listen), 1, 0, 64, "tcp://127.0.0.1:7777",
      "where instruments connect: tcp://HOST:PORT, tls://HOST:PORT or unix:PATH; may be given several times"},

@@ -20,7 +20,6 @@
 #define LOCK_NAME ".photond.lock"
 #define HIDDEN_NAME ".photond"
 #define NEW_SUFFIX ".new"
-#define NEW_TAIL_SUFFIX ".new" D7_TAIL_SUFFIX
 
 /* What belongs to a run beside each other. */
 static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc", ".daf",
@@ -64,9 +63,13 @@ static int datadir_lock(pd_datadir *dir, pd_error *err) {
 }
 
 static bool datadir_is_new_file(const char *name) {
+    static const char *const suffixes[] = {NEW_SUFFIX, NEW_SUFFIX D7_TAIL_SUFFIX,
+                                           NEW_SUFFIX D7_CHECKSUMS_SUFFIX};
     size_t n = strspn(name, "0123456789abcdef");
-    return n == 2 * PD_RUN_ID_BYTES &&
-           (strcmp(name + n, NEW_SUFFIX) == 0 || strcmp(name + n, NEW_TAIL_SUFFIX) == 0);
+    bool ours = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        ours |= n == 2 * PD_RUN_ID_BYTES && strcmp(name + n, suffixes[i]) == 0;
+    return ours;
 }
 
 /* Removes what a daemon that was killed while opening a run left: files that no run ever was told of. */
@@ -162,20 +165,38 @@ static int datadir_place(const pd_datadir *dir, const char *from, const char *na
     return -errno;
 }
 
-int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name) {
-    char new_tail[PATH_MAX], file[PD_FILE_NAME_BYTES], tail[PD_FILE_NAME_BYTES];
-    int n = snprintf(new_tail, sizeof new_tail, "%s" D7_TAIL_SUFFIX, new_path);
-    if (n < 0 || (size_t)n >= sizeof new_tail)
+/* What a file that gets its name takes with it, in this order. The checksums come last, and need not be there. */
+static const char *const datadir_published[] = {D7_TAIL_SUFFIX, "", D7_CHECKSUMS_SUFFIX};
+enum { DATADIR_PUBLISHED = sizeof datadir_published / sizeof *datadir_published, DATADIR_MUST = 2 };
+
+static int datadir_publish_one(const pd_datadir *dir, const char *new_path, const char *name, int which) {
+    char from[PATH_MAX], to[PD_FILE_NAME_BYTES];
+    int n = snprintf(from, sizeof from, "%s%s", new_path, datadir_published[which]);
+    if (n < 0 || (size_t)n >= sizeof from)
         return -ENAMETOOLONG;
-    snprintf(file, sizeof file, "%s.photons", name);
-    snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
-    int failed = datadir_place(dir, new_tail, tail);
-    if (failed)
-        return failed;
-    failed = datadir_place(dir, new_path, file);
-    if (failed && renameat(dir->fd, tail, AT_FDCWD, new_tail) != 0)
-        pd_log(PD_LOG_WARNING, "%s/%s cannot be taken back: %s", dir->path, tail, strerror(errno));
-    return failed;
+    snprintf(to, sizeof to, "%s.photons%s", name, datadir_published[which]);
+    int failed = datadir_place(dir, from, to);
+    return failed == -ENOENT && which >= DATADIR_MUST ? 0 : failed;
+}
+
+static void datadir_take_back(const pd_datadir *dir, const char *new_path, const char *name, int which) {
+    char back[PATH_MAX], file[PD_FILE_NAME_BYTES];
+    snprintf(back, sizeof back, "%.*s%s", PATH_MAX - 8, new_path, datadir_published[which]);
+    snprintf(file, sizeof file, "%s.photons%s", name, datadir_published[which]);
+    if (renameat(dir->fd, file, AT_FDCWD, back) != 0)
+        pd_log(PD_LOG_WARNING, "%s/%s cannot be taken back: %s", dir->path, file, strerror(errno));
+}
+
+int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name) {
+    for (int i = 0; i < DATADIR_PUBLISHED; i++) {
+        int failed = datadir_publish_one(dir, new_path, name, i);
+        if (failed) {
+            while (i-- > 0)
+                datadir_take_back(dir, new_path, name, i);
+            return failed;
+        }
+    }
+    return 0;
 }
 
 int pd_datadir_remove_tail(const pd_datadir *dir, const char *name) {

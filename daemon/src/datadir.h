@@ -2,7 +2,7 @@
  *
  *   DATA_DIR/NAME.photons ...   what runs leave (file_names below lists all that belongs to a run)
  *   DATA_DIR/.photond.lock      held while the daemon lives; its text is the daemon's process id
- *   DATA_DIR/.photond/          files in the making: RUN_ID.new and its tail, and the exporter's folder
+ *   DATA_DIR/.photond/          files in the making: RUN_ID.new, its tail and its checksums, and the exporter's folder
  *
  * Nothing else in the folder is ever touched.
  * Thread: opened and closed before and after the threads run; the functions on names are called by the
@@ -49,9 +49,9 @@ void pd_datadir_keep_hidden(const pd_datadir *dir);
 /* Whether a file of a run of this name exists. `which` names it. */
 bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]);
 
-/* Gives the tail of the file at `new_path` the name NAME.photons.tail and then the file the name NAME.photons,
- * replacing nothing: a file of ours never stands without its tail while it is open. Returns 0 or a negative errno
- * (-EEXIST), and then both have their old names. */
+/* Gives the tail of the file at `new_path` the name NAME.photons.tail, then the file the name NAME.photons, and then its
+ * checksums, where there are any, NAME.photons.crc, replacing nothing: a file of ours never stands without its tail while
+ * it is open. Returns 0 or a negative errno (-EEXIST), and then all have their old names. */
 PD_MUST_USE int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name);
 
 /* Removes NAME.photons.tail. Returns 0 or a negative errno. */

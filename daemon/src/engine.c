@@ -7,6 +7,7 @@ static int engine_start_volume(pd_engine *engine, pd_error *err) {
                            &(pd_volume_options){.data_dir = engine->config->data_dir,
                                                 .file_mode = engine->config->file_mode,
                                                 .dir_mode = engine->config->dir_mode,
+                                                .checksums = engine->config->checksums,
                                                 .gid = engine->gid,
                                                 .io = engine->io,
                                                 .inbox = &engine->inbox,

@@ -66,16 +66,17 @@ static void file_warn(const pd_file *file) {
                "%s: the header is longer than a block: a widespread reader cannot open the file", file->path);
 }
 
-static const char *const file_place_suffixes[2] = {"", D7_TAIL_SUFFIX};
+enum { FILE_PLACES = 3 };
+static const char *const file_place_suffixes[FILE_PLACES] = {"", D7_TAIL_SUFFIX, D7_CHECKSUMS_SUFFIX};
 
-/* The path of the file, or of its tail. */
+/* The path of the file, of its tail or of its checksums. */
 static void file_place_path(const pd_file *file, int place, char path[PATH_MAX]) {
     snprintf(path, PATH_MAX, "%.*s%s", PATH_MAX - 16, file->path, file_place_suffixes[place]);
 }
 
 static void file_unlink(const pd_file *file) {
     char path[PATH_MAX];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < FILE_PLACES; i++) {
         file_place_path(file, i, path);
         unlink(path);
     }
@@ -94,24 +95,26 @@ static int file_identify(pd_file *file, pd_error *why) {
 }
 
 /* Mode and group as configured, whatever the umask. */
-static int file_set_rights(const pd_file *file, unsigned mode, int64_t gid, pd_error *why) {
+static int file_set_rights(const pd_file *file, const pd_file_options *o, pd_error *why) {
     char path[PATH_MAX];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (o->checksums ? FILE_PLACES : FILE_PLACES - 1); i++) {
         file_place_path(file, i, path);
-        if (chmod(path, mode) != 0)
+        if (chmod(path, o->mode) != 0)
             return pd_error_set(why, "%s: the mode cannot be set: %s", path, strerror(errno));
-        if (gid >= 0 && chown(path, (uid_t)-1, (gid_t)gid) != 0)
+        if (o->gid >= 0 && chown(path, (uid_t)-1, (gid_t)o->gid) != 0)
             return pd_error_set(why, "%s: the group cannot be set: %s", path, strerror(errno));
     }
     return 0;
 }
 
-static d7_writer_options file_writer_options(pd_file *file) {
+static d7_writer_options file_writer_options(pd_file *file, const pd_file_options *o) {
     d7_writer_options options;
     d7_writer_options_init(&options);
     options.bytes_per_page = PD_PAGE_BYTES;
     options.buffer_bytes = FILE_BUFFER_BYTES;
     options.io = d7_tail_io(file->tail);
+    options.mode = o->mode;
+    options.checksums = o->checksums;
     return options;
 }
 
@@ -169,11 +172,11 @@ static int file_create_tail(pd_file *file, const pd_open_task *open, const pd_fi
     return code;
 }
 
-static int file_create_writer(pd_file *file, const pd_open_task *open, unsigned mode, d7_error *err) {
-    d7_writer_options options = file_writer_options(file);
+static int file_create_writer(pd_file *file, const pd_open_task *open, const pd_file_options *o,
+                              d7_error *err) {
+    d7_writer_options options = file_writer_options(file, o);
     options.attributes = open->attributes;
     options.n_attributes = open->n_attributes;
-    options.mode = mode;
     return d7_writer_create(&file->writer, file->path, open->datasets, open->n_datasets, &options, err);
 }
 
@@ -198,12 +201,12 @@ static int file_make(pd_file *file, const pd_open_task *open, const pd_file_opti
     d7_error err = {.text = "out of memory"};
     int code = file_create_tail(file, open, o, &err);
     if (code == 0)
-        code = file_create_writer(file, open, o->mode, &err);
+        code = file_create_writer(file, open, o, &err);
     if (code == 0)
         code = file_first_slot(file, open, &err);
     if (code)
         pd_error_set(why, "%s", err.text);
-    else if (file_set_rights(file, o->mode, o->gid, why) != 0 || file_identify(file, why) != 0)
+    else if (file_set_rights(file, o, why) != 0 || file_identify(file, why) != 0)
         code = D7_ERR_IO;
     if (code && file->tail)
         file_unlink(file);
@@ -260,7 +263,8 @@ static int file_take_pending(pd_file *file, const d7_tail_slot *slot, d7_error *
     return 0;
 }
 
-int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, pd_error *why) {
+int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail,
+                   const pd_file_options *o, pd_error *why) {
     d7_error err = {.text = ""};
     pd_file *file = file_new(dir, why);
     if (!file) {
@@ -269,7 +273,7 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
     }
     file->tail = tail;
     snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
-    d7_writer_options options = file_writer_options(file);
+    d7_writer_options options = file_writer_options(file, o);
     options.whole_pages = true;
     int code = d7_writer_resume(&file->writer, file->path, d7_tail_recovered(tail), &options, &err);
     if (code == 0)

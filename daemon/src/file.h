@@ -45,6 +45,7 @@ struct pd_file {
 /* How files are made. */
 typedef struct pd_file_options {
     unsigned mode;
+    bool checksums;  /* NAME.photons.crc is kept beside */
     int64_t gid;     /* -1: the process's */
     const d7_io *io; /* NULL: the system's */
 } pd_file_options;
@@ -67,7 +68,8 @@ pd_open_outcome pd_file_publish(pd_file *file, pd_open_task *open, pd_name_hint 
 
 /* Goes on with NAME.photons as a recovery left it; takes the tail over in any case. Before the threads run.
  * Returns 0 and the file; a D7_ERR_ code with `why` said. */
-int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, pd_error *why);
+int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail,
+                   const pd_file_options *options, pd_error *why);
 
 int pd_file_page(pd_file *file, const pd_page_task *page);
 int pd_file_attributes(pd_file *file, const pd_attributes_task *attributes);

@@ -143,7 +143,10 @@ static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const 
     pd_error why = {""};
     pd_file *file = NULL;
     uint64_t sequence = d7_tail_recovered(tail)->sequence;
-    if (pd_file_resume(&file, r->dir, name, tail, &why) != 0) {
+    pd_file_options options = {.mode = r->engine->config->file_mode,
+                               .checksums = r->engine->config->checksums,
+                               .gid = r->engine->gid};
+    if (pd_file_resume(&file, r->dir, name, tail, &options, &why) != 0) {
         recovery_failed(r, name, why.text);
         return;
     }

@@ -112,6 +112,7 @@ typedef struct pd_volume_options {
     const char *data_dir;
     unsigned file_mode;
     unsigned dir_mode;
+    bool checksums;  /* kept beside run files */
     int64_t gid;     /* group of files; -1: left as it is */
     const d7_io *io; /* of run files; NULL: the system's */
     pd_inbox *inbox;

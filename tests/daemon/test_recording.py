@@ -78,8 +78,8 @@ def main():
             for key in ("FileGuid", "Created", "FileCreator", "photond.run"):
                 assert info["attributes"][key], key
         left = sorted(os.listdir(daemon.data))
-    assert [n for n in left if not n.startswith(".")] == ["over-tcp.daf", "over-tcp.photons", "over-unix.daf",
-                                                          "over-unix.photons"], left
+    assert [n for n in left if not n.startswith(".")] == ["over-tcp.daf", "over-tcp.photons", "over-tcp.photons.crc",
+                                                          "over-unix.daf", "over-unix.photons", "over-unix.photons.crc"], left
     print("%d photons, twice, as sent" % manifest["photons"])
 
 

@@ -103,19 +103,29 @@ static void publishing_replaces_nothing(void **state) {
     assert_int_equal(pd_datadir_new_path(&f->dir, id, path, sizeof path), 0);
     touch(f, ".photond/ab010000000000000000000000000000.new");
     touch(f, ".photond/ab010000000000000000000000000000.new.tail");
+    touch(f, ".photond/ab010000000000000000000000000000.new.crc");
     touch(f, "taken.photons");
     touch(f, "half.photons.tail");
+    touch(f, "third.photons.crc");
     assert_int_equal(pd_datadir_publish(&f->dir, path, "taken"), -EEXIST);
     assert_int_equal(pd_datadir_publish(&f->dir, path, "half"), -EEXIST);
+    assert_int_equal(pd_datadir_publish(&f->dir, path, "third"), -EEXIST);
     assert_false(there(f, "taken.photons.tail"));
+    assert_false(there(f, "third.photons"));
+    assert_false(there(f, "third.photons.tail"));
     assert_false(there(f, "half.photons"));
     assert_int_equal(pd_datadir_publish(&f->dir, path, "free"), 0);
     assert_true(there(f, "free.photons"));
     assert_true(there(f, "free.photons.tail"));
+    assert_true(there(f, "free.photons.crc"));
     assert_int_equal(pd_datadir_remove_tail(&f->dir, "free"), 0);
     assert_false(there(f, "free.photons.tail"));
     assert_int_equal(pd_datadir_remove_tail(&f->dir, "free"), -ENOENT);
     assert_int_equal(pd_datadir_publish(&f->dir, path, "again"), -ENOENT);
+    touch(f, ".photond/ab010000000000000000000000000000.new");
+    touch(f, ".photond/ab010000000000000000000000000000.new.tail");
+    assert_int_equal(pd_datadir_publish(&f->dir, path, "plain"), 0); /* without checksums */
+    assert_false(there(f, "plain.photons.crc"));
     assert_int_equal(pd_datadir_sync(&f->dir), 0);
 }
 
@@ -124,6 +134,7 @@ static void only_our_left_overs_are_removed(void **state) {
     pd_error err;
     touch(f, ".photond/0123456789abcdef0123456789abcdef.new");
     touch(f, ".photond/0123456789abcdef0123456789abcdef.new.tail");
+    touch(f, ".photond/0123456789abcdef0123456789abcdef.new.crc");
     touch(f, ".photond/0123456789abcdef.new");
     touch(f, ".photond/0123456789abcdef0123456789abcdef.new2");
     touch(f, "0123456789abcdef0123456789abcdef.new");
@@ -131,6 +142,7 @@ static void only_our_left_overs_are_removed(void **state) {
     assert_int_equal(pd_datadir_open(&f->dir, f->path, 0755, &err), 0);
     assert_false(there(f, ".photond/0123456789abcdef0123456789abcdef.new"));
     assert_false(there(f, ".photond/0123456789abcdef0123456789abcdef.new.tail"));
+    assert_false(there(f, ".photond/0123456789abcdef0123456789abcdef.new.crc"));
     assert_true(there(f, ".photond/0123456789abcdef.new"));
     assert_true(there(f, ".photond/0123456789abcdef0123456789abcdef.new2"));
     assert_true(there(f, "0123456789abcdef0123456789abcdef.new"));

@@ -102,7 +102,7 @@ static void look_run(const pd_server *server, const pd_run *run, const pd_volume
         .durable = run->durable,
         .durable_age_s = look_age(run->last_durable_ns, now),
         .received_bytes = run->received_bytes,
-        .file_bytes = run->file ? pd_file_written(run->file) : 0,
+        .file_bytes = run->part->file ? pd_file_written(run->part->file) : 0,
         .lost_before = run->lost_before,
         .ring_slots = run->quota.used,
         .exports = s->exports,

@@ -8,12 +8,14 @@
 #include "volume.h"
 
 struct pd_run;
+struct pd_run_part;
 
 /* A place in the order in which a run's pages, attributes, marks and close go to the volume. */
 typedef struct pd_order {
     pd_link link;
     pd_task *task;
-    bool ready; /* may go when it is its turn (a page: when it is encoded) */
+    struct pd_run_part *part; /* whose file it is for */
+    bool ready;               /* may go when it is its turn (a page: when it is encoded) */
 } pd_order;
 
 typedef struct pd_page {

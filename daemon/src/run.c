@@ -36,12 +36,13 @@ const char *pd_run_state_name(const pd_run *run) {
 
 void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready) {
     order->task = task;
+    order->part = run->part;
     order->ready = ready;
     pd_list_push(&run->order, &order->link);
 }
 
-static void run_submit(pd_run *run, pd_task *task) {
-    task->file = run->file;
+static void run_submit(pd_run *run, pd_run_part *part, pd_task *task) {
+    task->file = part->file;
     task->result = 0;
     run->n_at_volume++;
     pd_volume_submit(run->volume, task);
@@ -57,7 +58,7 @@ void pd_run__flush(pd_run *run) {
             pd_slot_move(&pd_container_of(next, pd_page, order)->slot, PD_SLOT_WRITING);
         else if (next->task->kind == PD_TASK_CLOSE)
             run_move(run, PD_RUN_CLOSING);
-        run_submit(run, next->task);
+        run_submit(run, next->part, next->task);
     }
 }
 
@@ -99,20 +100,28 @@ static void run_closed(pd_run *run) {
 }
 
 static void run_dropped(pd_event *event) {
-    pd_run *run = pd_container_of(event, pd_run, drop.event);
+    pd_run *run = pd_container_of(event, pd_run_part, drop.event)->run;
     run->n_at_volume--;
     pd_run__progress(run);
+}
+
+/* The writer frees it. */
+static void run_drop(pd_run_part *part) {
+    part->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
+    run_submit(part->run, part, &part->drop);
+    part->file = NULL;
 }
 
 void pd_run__progress(pd_run *run) {
     bool over = run->state == PD_RUN_FAILED || (run->state == PD_RUN_CLOSING && run->close_done);
     if (!over || run->n_encoding > 0 || run->n_at_volume > 0 || !pd_run_summary_idle(run))
         return;
-    if (run->file) {
-        run->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
-        run_submit(run, &run->drop);
-        run->file = NULL; /* the writer frees it */
-    } else if (run->state == PD_RUN_FAILED) {
+    for (int i = 0; i < PD_RUN_PARTS; i++)
+        if (run->parts[i].file)
+            run_drop(&run->parts[i]);
+    if (run->n_at_volume > 0)
+        return;
+    if (run->state == PD_RUN_FAILED) {
         run_end(run);
     } else {
         run_closed(run);
@@ -160,7 +169,7 @@ static void run_closed_before(pd_run *run, const pd_open_task *open) {
 }
 
 void pd_run__running(pd_run *run, pd_file *file, const char *name) {
-    run->file = file;
+    run->part->file = file;
     run_named(run, name);
     run_move(run, PD_RUN_RUNNING);
 }
@@ -189,13 +198,21 @@ void pd_run__opened(pd_run *run, const pd_open_task *open) {
 }
 
 static void run_close_back(pd_event *event) {
-    pd_run *run = pd_container_of(event, pd_run, close.task.event);
-    pd_run__back(run, &run->close.task);
+    pd_run_part *part = pd_container_of(event, pd_run_part, close.task.event);
+    pd_run *run = part->run;
+    pd_run__back(run, &part->close.task);
     if (run->state == PD_RUN_CLOSING) {
         run->close_done = true;
         pd_run__all_durable(run);
     }
     pd_run__progress(run);
+}
+
+static void run_order_close(pd_run_part *part) {
+    pd_run *run = part->run;
+    part->close.task = (pd_task){.event.happened = run_close_back, .kind = PD_TASK_CLOSE};
+    part->close.sequence = run->received;
+    pd_run__order(run, &part->close_order, &part->close.task, true);
 }
 
 void pd_run_close(pd_run *run, const char *reason) {
@@ -211,9 +228,7 @@ void pd_run_close(pd_run *run, const char *reason) {
     uv_timer_stop(&run->resume_timer);
     pd_run__seal_all(run);
     pd_run__last_attributes(run);
-    run->close.task = (pd_task){.event.happened = run_close_back, .kind = PD_TASK_CLOSE};
-    run->close.sequence = run->received;
-    pd_run__order(run, &run->close_order, &run->close.task, true);
+    run_order_close(run->part);
     if (run->engine->stopping)
         pd_run_replay_end(run);
     pd_run_summary_finish(run);

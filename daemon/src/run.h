@@ -84,6 +84,18 @@ typedef struct pd_run_mark {
     uint8_t *values;           /* [n_columns * PD_PAGE_BYTES] of the pages that are filling */
 } pd_run_mark;
 
+/* One file of the run, and its end. */
+typedef struct pd_run_part {
+    struct pd_run *run;
+    uint32_t number; /* from 0 */
+    pd_file *file;   /* NULL before it is open, and once it is given to the drop */
+    pd_close_task close;
+    pd_order close_order;
+    pd_task drop;
+} pd_run_part;
+
+enum { PD_RUN_PARTS = 2 }; /* that are open at a time: one is being closed while the next is filled */
+
 enum { PD_RUN_MARKS = 2 }; /* under way at a time */
 
 /* What a client asked for, checked. Everything is borrowed for pd_run_create(). */
@@ -175,13 +187,11 @@ struct pd_run {
     pd_list order;
     uint32_t n_encoding;          /* pages in the pool */
     uint32_t n_at_volume;         /* tasks that are not back */
-    pd_file *file;                /* NULL before it is open, and once it is given to the drop */
     pd_open_outcome open_outcome; /* once it is not opening any more */
     bool close_when_open;
-    pd_close_task close;
-    pd_order close_order;
     bool close_done;
-    pd_task drop;
+    pd_run_part parts[PD_RUN_PARTS];
+    pd_run_part *part; /* that what comes goes to */
 
     /* Marks (run_mark.c). */
     pd_run_mark marks[PD_RUN_MARKS];

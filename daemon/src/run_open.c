@@ -349,6 +349,9 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     run->opened_ns = uv_hrtime();
     run->export_interval_ms = spec->export_interval_ms;
     run->warned = spec->warned;
+    for (int i = 0; i < PD_RUN_PARTS; i++)
+        run->parts[i].run = run;
+    run->part = &run->parts[0];
     pd_list_init(&run->order);
     pd_run_summary_prepare(run);
     pd_rate_init(&run->photon_rate);

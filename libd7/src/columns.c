@@ -290,7 +290,7 @@ static uint64_t next_damage(const d7_columns *c, uint64_t stop) {
     for (size_t i = 0; i < c->n; i++) {
         uint64_t page;
         d7_page_info info;
-        if (!c->reader->datasets[c->columns[i].dataset_id].damaged || !page_at(c, i, c->at, &page, &info))
+        if (!c->reader->datasets[c->columns[i].dataset_id].marked || !page_at(c, i, c->at, &page, &info))
             continue;
         while (d7_reader_page(c->reader, c->columns[i].dataset_id, page++, &info) == 0 &&
                info.first_item < stop)

@@ -42,24 +42,45 @@ static const d7_attribute *content_attribute(const d7__index_content *c, size_t 
     return &c->attributes[c->order ? c->order[i] : i];
 }
 
+/* The page at the cursor, which there is, and the cursor behind it. */
+static d7__page_ref content_page(const d7__index_content *c, d7__page_cursor *cursor) {
+    d7__page_ref page = {0};
+    if (c->pages)
+        page = c->pages[cursor->n++];
+    else
+        d7__page_log_next(c->log, cursor, &page);
+    return page;
+}
+
+static void take_attributes(const d7__index_content *c, d7__index_part *p) {
+    for (size_t i = p->first_attribute; i < content_attributes(c); i++, p->n_attributes++) {
+        size_t bytes = d7__index_attribute_bytes(content_attribute(c, i));
+        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
+            return;
+        p->body_bytes += bytes;
+    }
+}
+
+static void take_pages(const d7__index_content *c, d7__index_part *p) {
+    while (p->end.n - c->from.n < c->n_pages) {
+        d7__page_cursor next = p->end;
+        d7__page_ref page = content_page(c, &next);
+        size_t bytes = d7__index_page_bytes(&page);
+        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
+            return;
+        p->body_bytes += bytes;
+        p->end = next;
+    }
+}
+
 bool d7__index_next_part(const d7__index_content *c, d7__index_part *p) {
-    size_t page = p->first_page + p->n_pages, attribute = p->first_attribute + p->n_attributes;
-    size_t n_attributes = content_attributes(c);
-    if (p->begun && page == c->n_pages && attribute == n_attributes)
+    d7__page_cursor from = p->begun ? p->end : c->from;
+    size_t attribute = p->first_attribute + p->n_attributes;
+    if (p->begun && from.n - c->from.n == c->n_pages && attribute == content_attributes(c))
         return false;
-    *p = (d7__index_part){.first_page = page, .first_attribute = attribute, .begun = true};
-    for (; attribute < n_attributes; attribute++, p->n_attributes++) {
-        size_t bytes = d7__index_attribute_bytes(content_attribute(c, attribute));
-        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
-            break;
-        p->body_bytes += bytes;
-    }
-    for (; page < c->n_pages; page++, p->n_pages++) {
-        size_t bytes = d7__index_page_bytes(&c->pages[page]);
-        if (p->body_bytes + bytes > D7_INDEX_BODY_MAX)
-            break;
-        p->body_bytes += bytes;
-    }
+    *p = (d7__index_part){.begin = from, .end = from, .first_attribute = attribute, .begun = true};
+    take_attributes(c, p);
+    take_pages(c, p);
     return true;
 }
 
@@ -95,8 +116,10 @@ size_t d7__index_pack(const d7__index_content *c, const d7__index_part *part, ui
     uint8_t *p = out;
     *p++ = ENTRY_INDEX;
     p = d7__put_varint(p, part->body_bytes);
-    for (size_t i = 0; i < part->n_pages; i++)
-        p = put_page(p, &c->pages[part->first_page + i]);
+    for (d7__page_cursor at = part->begin; at.n < part->end.n;) {
+        d7__page_ref page = content_page(c, &at);
+        p = put_page(p, &page);
+    }
     for (size_t i = 0; i < part->n_attributes; i++)
         p = put_attribute(p, content_attribute(c, part->first_attribute + i));
     return (size_t)(p - out);

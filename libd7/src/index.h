@@ -6,18 +6,14 @@
 #ifndef D7_SRC_INDEX_H
 #define D7_SRC_INDEX_H
 
-#include "alloc.h"
+#include "page_log.h"
 #include "wire.h"
-
-/* Where a page is. There is one of every page of a file: 12 bytes, not 16. */
-typedef struct __attribute__((packed, aligned(4))) d7__page_ref {
-    uint64_t offset; /* of its first fragment header */
-    uint32_t dataset_id;
-} d7__page_ref;
 
 /* What is to be written. */
 typedef struct d7__index_content {
-    const d7__page_ref *pages; /* [n_pages] in the order of the file */
+    const d7__page_ref *pages; /* [n_pages] in the order of the file; NULL: those of `log` behind `from` */
+    const d7__page_log *log;
+    d7__page_cursor from;
     size_t n_pages;
     const d7_attribute *attributes;
     const size_t *order; /* [n_attributes] places in `attributes`; NULL: the first n_attributes */
@@ -27,7 +23,7 @@ typedef struct d7__index_content {
 
 /* What one Index entry of several holds. All zero: before the first. */
 typedef struct d7__index_part {
-    size_t first_page, n_pages;
+    d7__page_cursor begin, end;           /* its pages, counted from the start of `pages` or `log` */
     size_t first_attribute, n_attributes; /* the marker counts as the last */
     size_t body_bytes;
     bool begun;

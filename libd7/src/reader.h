@@ -4,6 +4,7 @@
 #define D7_SRC_READER_H
 
 #include "attributes.h"
+#include "chunks.h"
 #include "framing.h"
 #include "index.h"
 #include "messages.h"
@@ -14,16 +15,27 @@
  * written. */
 enum { D7__PAGE_GOOD, D7__PAGE_DAMAGED, D7__PAGE_CONDEMNED };
 
+/* How many items each page holds. */
+typedef struct d7__counts {
+    d7__chunks items; /* [n] 32 bits each */
+    d7__chunks sums;  /* 64 bits for every D7__SUM_PAGES of them: what those before hold */
+    size_t n;
+    uint64_t sum; /* of all */
+} d7__counts;
+
+enum { D7__SUM_PAGES = 64 };
+
 typedef struct d7__reader_dataset {
-    uint64_t *offsets; /* [n_pages] where the pages are, rising once d7__map_sort() has run */
-    size_t n_pages, cap_pages;
+    d7__chunks offsets; /* [n_pages] 64 bits each: where the pages are, rising once d7__map_sort() has run */
+    size_t n_pages;
     size_t n_settled; /* of them: what else is said here of pages is said of these */
     bool unsorted;
+    bool counted; /* pages are uneven; else all but the last are full */
+    bool marked;  /* some are damaged */
     size_t items_per_page;
-    size_t last_items;     /* in the last page; 0 when that is damaged */
-    uint64_t *first_items; /* [n_pages + 1] where pages are uneven; NULL: all but the last are full */
-    size_t cap_counts;     /* of first_items */
-    uint8_t *damaged;      /* [n_pages] D7__PAGE_...: known to be; NULL: none */
+    size_t last_items; /* in the last page; 0 when that is damaged */
+    d7__counts counts; /* where counted */
+    d7__chunks marks;  /* where marked: [n_pages] 2 bits each, D7__PAGE_...: known to be */
 } d7__reader_dataset;
 
 /* Bytes [from, to) that whole entries fill without a gap: no page begins there but those that were found. */
@@ -134,6 +146,11 @@ void d7__map_free(d7_reader *r);
 /* Adds a page; one that is there already is passed over, at the latest when the map is sorted. Returns 0;
  * D7_ERR_NOMEM. */
 int d7__map_add(d7_reader *r, uint32_t ds, uint64_t offset);
+
+static inline uint64_t d7__map_offset(const d7__reader_dataset *d, size_t page) {
+    return *d7__chunks_u64(&d->offsets, page);
+}
+
 void d7__map_sort(d7_reader *r);
 
 /* Of a sorted map: the first page at or after `offset` (n_pages: none), and whether one is there. */
@@ -154,8 +171,8 @@ int d7__map_walk_begin(d7__map_walk *w, const d7_reader *r);
 bool d7__map_walk_next(d7__map_walk *w, d7__page_ref *ret_page, size_t *ret_number);
 void d7__map_walk_end(d7__map_walk *w);
 
-/* All pages in the order of the file, in memory of the table's. Returns 0; D7_ERR_NOMEM. */
-int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n);
+/* Adds all pages, in the order of the file, to an empty log. Returns 0; D7_ERR_NOMEM. */
+int d7__map_list(const d7_reader *r, const d7_alloc *a, d7__page_log *log);
 
 /* Is there a dataset of that id? If not, the page at `offset` is a problem. */
 bool d7__reader_knows_dataset(d7_reader *r, uint64_t dataset_id, uint64_t offset);

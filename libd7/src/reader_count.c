@@ -2,7 +2,6 @@
 #include "reader_pages.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "error.h"
 
@@ -30,46 +29,43 @@ static int count_or_guess(d7_reader *r, uint32_t ds, size_t page, bool decode, s
     return d7__passed_on(rc, &failure, err);
 }
 
-/* Takes new prefix sums, or the knowledge that all pages but the last are full. */
-static void set_counts(d7_reader *r, uint32_t ds, uint64_t *sums, bool regular) {
+/* Takes new counts, or the knowledge that all pages but the last are full. */
+static void set_counts(d7_reader *r, uint32_t ds, d7__counts *counts, bool regular) {
     d7__reader_dataset *d = &r->datasets[ds];
-    d->last_items = (size_t)(sums[d->n_pages] - sums[d->n_pages - 1]);
-    d7__release(&r->alloc, d->first_items);
-    d->first_items = regular ? NULL : sums;
-    d->cap_counts = regular ? 0 : d->n_pages + 1;
+    d->last_items = *d7__chunks_u32(&counts->items, d->n_pages - 1);
+    d7__counts_free(&r->alloc, &d->counts);
+    d->counted = !regular;
     if (regular)
-        d7__release(&r->alloc, sums);
+        return;
+    d->counts = *counts;
+    *counts = (d7__counts){0};
 }
 
 static int count_dataset(d7_reader *r, uint32_t ds, counting *c, d7_error *err) {
-    d7__reader_dataset *d = &r->datasets[ds];
-    if (d->n_pages == 0)
-        return 0;
-    uint64_t *sums = d7__new(&r->alloc, (d->n_pages + 1) * sizeof *sums);
-    if (!sums)
-        return d7__reader_no_memory(r, err);
+    const d7__reader_dataset *d = &r->datasets[ds];
+    d7__counts counts = {0};
     bool regular = true;
     int rc = 0;
     for (size_t i = 0; i < d->n_pages && rc == 0; i++) {
         size_t n = 0;
         rc = count_or_guess(r, ds, i, c->decode, &n, err);
-        sums[i + 1] = sums[i] + n;
+        if (rc == 0 && d7__counts_add(&r->alloc, &counts, n) != 0)
+            rc = d7__reader_no_memory(r, err);
         regular = regular && (i + 1 == d->n_pages ? n <= d->items_per_page : n == d->items_per_page);
         c->done += n * d7_type_size(r->header.datasets[ds].type);
         if (rc == 0 && c->progress && i % 64 == 0 && c->progress(c->ctx, c->done, c->total) != 0)
             rc = d7__fail(err, D7_ERR_CANCELLED, 0, D7_NO_OFFSET, "%s: stopped", r->source.path);
     }
-    if (rc == 0)
-        set_counts(r, ds, sums, regular);
-    else
-        d7__release(&r->alloc, sums);
+    if (rc == 0 && d->n_pages)
+        set_counts(r, ds, &counts, regular);
+    d7__counts_free(&r->alloc, &counts);
     return rc;
 }
 
 static void tell_of_lengths(d7_reader *r, uint32_t ds) {
     const d7__reader_dataset *d = &r->datasets[ds];
     d7_problem p =
-        d7__problem(D7_PROBLEM_PAGE_LENGTH, d->offsets[0],
+        d7__problem(D7_PROBLEM_PAGE_LENGTH, d7__map_offset(d, 0),
                     "pages before the last do not all hold %zu items; they were counted", d->items_per_page);
     p.dataset_id = ds;
     d7__problems_add(&r->problems, &p);
@@ -90,7 +86,7 @@ static int count_and_tell(d7_reader *r, counting *c, d7_error *err) {
     int rc = count_pages(r, c, err);
     /* Of an unframed file a dataset is one page. */
     for (uint32_t ds = 0; ds < r->header.n_datasets && rc == 0 && !r->framing.unframed; ds++)
-        if (r->datasets[ds].first_items)
+        if (r->datasets[ds].counted)
             tell_of_lengths(r, ds);
     return rc;
 }
@@ -147,47 +143,32 @@ int d7__reader_map_pages(d7_reader *r, d7_error *err) {
 
 /* ---- pages that were added ---- */
 
-/* The marks of damage, for as many pages as there are now. */
-static int extend_marks(d7_reader *r, d7__reader_dataset *d) {
-    if (!d->damaged)
-        return 0;
-    uint8_t *marks = r->alloc.resize(r->alloc.ctx, d->damaged, d->n_pages);
-    if (!marks)
-        return D7_ERR_NOMEM;
-    memset(marks + d->n_settled, 0, d->n_pages - d->n_settled);
-    d->damaged = marks;
-    return 0;
-}
-
 /* Counts the new pages of a dataset that is counted. What was its last page may have been damaged: now that
  * others follow it is taken for a full one. */
 static int extend_counts(d7_reader *r, uint32_t ds, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
-    uint64_t *sums = d->first_items;
-    if (d7__grow(&r->alloc, &sums, &d->cap_counts, d->n_pages + 1, sizeof *sums) != 0)
+    bool guessed = d->n_settled && d7__page_is_damaged(d, d->n_settled - 1);
+    int rc = 0;
+    if (guessed)
+        d7__counts_cut(&d->counts, d->n_settled - 1);
+    if (guessed && d7__counts_add(&r->alloc, &d->counts, d->items_per_page) != 0)
         return d7__reader_no_memory(r, err);
-    d->first_items = sums;
-    uint64_t at = sums[d->n_settled];
-    if (d->n_settled && d7__page_is_damaged(d, d->n_settled - 1))
-        at = sums[d->n_settled - 1] + d->items_per_page;
-    for (size_t i = d->n_settled; i < d->n_pages; i++) {
+    for (size_t i = d->n_settled; i < d->n_pages && rc == 0; i++) {
         size_t n = 0;
-        int rc = count_or_guess(r, ds, i, false, &n, err);
-        if (rc != 0)
-            return rc;
-        sums[i] = at;
-        at = sums[i + 1] = at + n;
+        rc = count_or_guess(r, ds, i, false, &n, err);
+        if (rc == 0 && d7__counts_add(&r->alloc, &d->counts, n) != 0)
+            rc = d7__reader_no_memory(r, err);
     }
-    return 0;
+    return rc;
 }
 
 static int look_at_new(d7_reader *r, uint32_t ds, bool *uneven, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     if (d->n_settled == 0)
         return look_at_ends(r, ds, uneven, err);
-    if (extend_marks(r, d) != 0)
+    if (d7__page_mark_more(r, ds) != 0)
         return d7__reader_no_memory(r, err);
-    if (d->first_items)
+    if (d->counted)
         return extend_counts(r, ds, err);
     size_t last = 0;
     bool short_before = d->last_items < d->items_per_page && !d7__page_is_damaged(d, d->n_settled - 1);

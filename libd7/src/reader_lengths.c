@@ -62,7 +62,7 @@ static bool is_odd(const d7__reader_dataset *d, uint64_t usual, size_t page) {
 
 static size_t count_odd(const d7__reader_dataset *d, uint64_t usual) {
     size_t n = 0;
-    for (size_t i = 0; d->first_items && i < d->n_pages; i++)
+    for (size_t i = 0; d->counted && i < d->n_pages; i++)
         n += is_odd(d, usual, i);
     return n;
 }
@@ -196,21 +196,23 @@ static int judge_single(judge *j, uint32_t ds, d7_error *err) {
 /* Puts what was condemned back to its place. */
 static void settle_counts(d7_reader *r, uint32_t ds) {
     d7__reader_dataset *d = &r->datasets[ds];
+    d7__counts *c = &d->counts;
     uint64_t at = 0, usual = usual_items(d);
     bool regular = true;
     for (size_t i = 0; i < d->n_pages; i++) {
         uint64_t n = length_of(d, usual, i);
-        d->first_items[i] = at;
+        if (i % D7__SUM_PAGES == 0)
+            *d7__chunks_u64(&c->sums, i / D7__SUM_PAGES) = at;
+        *d7__chunks_u32(&c->items, i) = (uint32_t)n;
         at += n;
         d->last_items = (size_t)n;
         regular &= i + 1 == d->n_pages ? n <= d->items_per_page : n == d->items_per_page;
     }
-    d->first_items[d->n_pages] = at;
+    c->sum = at;
     if (!regular)
         return;
-    d7__release(&r->alloc, d->first_items);
-    d->first_items = NULL;
-    d->cap_counts = 0;
+    d7__counts_free(&r->alloc, c);
+    d->counted = false;
 }
 
 static bool is_single(const d7_reader *r, uint32_t ds) {
@@ -229,17 +231,17 @@ int d7__judge_lengths(d7_reader *r, d7_error *err) {
     judge j = {.r = r};
     bool any = false;
     for (uint32_t ds = 0; ds < r->header.n_datasets; ds++)
-        any |= r->datasets[ds].first_items != NULL;
+        any |= r->datasets[ds].counted;
     if (!any || (r->framing.unframed && has_one_page_each(r)))
         return 0;
     int rc = judge_group(&j, D7_GROUP_PHOTONS, err);
     if (rc == 0)
         rc = judge_group(&j, D7_GROUP_TAGS, err);
     for (uint32_t ds = 0; rc == 0 && j.judged && !j.uneven && ds < r->header.n_datasets; ds++)
-        if (r->datasets[ds].first_items && is_single(r, ds))
+        if (r->datasets[ds].counted && is_single(r, ds))
             rc = judge_single(&j, ds, err);
     for (uint32_t ds = 0; rc == 0 && ds < r->header.n_datasets; ds++)
-        if (r->datasets[ds].first_items && r->datasets[ds].damaged)
+        if (r->datasets[ds].counted && r->datasets[ds].marked)
             settle_counts(r, ds);
     return rc;
 }

@@ -3,11 +3,8 @@
  * Islands and scans give pages in that order, so they are appended; a page that is told of again is found by
  * bisection. A page that was lost is put between those around it. Only other writers' indexes come out of order
  * by more than that: then the dataset is sorted once, when all are known. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "error.h"
-#include "reader.h"
+#include "reader_pages.h"
 
 enum { MOVED_MAX = 4096 }; /* pages that are moved to put one before them */
 
@@ -26,9 +23,9 @@ int d7__map_start(d7_reader *r, d7_error *err) {
 
 void d7__map_free(d7_reader *r) {
     for (size_t i = 0; r->datasets && i < r->header.n_datasets; i++) {
-        d7__release(&r->alloc, r->datasets[i].offsets);
-        d7__release(&r->alloc, r->datasets[i].first_items);
-        d7__release(&r->alloc, r->datasets[i].damaged);
+        d7__chunks_free(&r->alloc, &r->datasets[i].offsets);
+        d7__counts_free(&r->alloc, &r->datasets[i].counts);
+        d7__chunks_free(&r->alloc, &r->datasets[i].marks);
     }
     d7__release(&r->alloc, r->datasets);
     r->datasets = NULL;
@@ -37,7 +34,7 @@ void d7__map_free(d7_reader *r) {
 void d7__map_clear(d7_reader *r) {
     for (size_t i = 0; i < r->header.n_datasets; i++) {
         r->datasets[i].n_pages = r->datasets[i].n_settled = 0;
-        r->datasets[i].unsorted = false;
+        r->datasets[i].unsorted = r->datasets[i].counted = r->datasets[i].marked = false;
     }
 }
 
@@ -45,16 +42,18 @@ void d7__map_unsettle(d7_reader *r) {
     for (size_t i = 0; i < r->header.n_datasets; i++) {
         r->datasets[i].n_pages = r->datasets[i].n_settled;
         r->datasets[i].unsorted = false;
+        r->datasets[i].marked &= r->datasets[i].n_settled > 0;
+        d7__counts_cut(&r->datasets[i].counts, r->datasets[i].n_settled);
     }
 }
 
 size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset) {
     size_t low = 0, high = d->n_pages;
-    if (high && d->offsets[high - 1] < offset)
+    if (high && d7__map_offset(d, high - 1) < offset)
         return high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (d->offsets[middle] < offset)
+        if (d7__map_offset(d, middle) < offset)
             low = middle + 1;
         else
             high = middle;
@@ -64,29 +63,25 @@ size_t d7__map_find(const d7__reader_dataset *d, uint64_t offset) {
 
 bool d7__map_has(const d7__reader_dataset *d, uint64_t offset) {
     size_t at = d7__map_find(d, offset);
-    return at < d->n_pages && d->offsets[at] == offset;
+    return at < d->n_pages && d7__map_offset(d, at) == offset;
 }
 
 int d7__map_add(d7_reader *r, uint32_t ds, uint64_t offset) {
     d7__reader_dataset *d = &r->datasets[ds];
     size_t at = d->unsorted ? d->n_pages : d7__map_find(d, offset);
-    if (at < d->n_pages && d->offsets[at] == offset)
+    if (at < d->n_pages && d7__map_offset(d, at) == offset)
         return 0;
-    if (d7__grow(&r->alloc, &d->offsets, &d->cap_pages, d->n_pages + 1, sizeof *d->offsets) != 0)
+    if (d7__chunks_reserve(&r->alloc, &d->offsets, (d->n_pages + 1) * sizeof(uint64_t)) != 0)
         return D7_ERR_NOMEM;
     if (d->n_pages - at > MOVED_MAX) {
         d->unsorted = true;
         at = d->n_pages;
     }
-    memmove(d->offsets + at + 1, d->offsets + at, (d->n_pages - at) * sizeof *d->offsets);
-    d->offsets[at] = offset;
+    for (size_t i = d->n_pages; i > at; i--)
+        *d7__chunks_u64(&d->offsets, i) = *d7__chunks_u64(&d->offsets, i - 1);
+    *d7__chunks_u64(&d->offsets, at) = offset;
     d->n_pages++;
     return 0;
-}
-
-static int compare_offsets(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 void d7__map_sort(d7_reader *r) {
@@ -95,10 +90,10 @@ void d7__map_sort(d7_reader *r) {
         if (!d->unsorted)
             continue;
         size_t kept = 0;
-        qsort(d->offsets, d->n_pages, sizeof *d->offsets, compare_offsets);
+        d7__chunks_sort_u64(&d->offsets, 0, d->n_pages);
         for (size_t k = 0; k < d->n_pages; k++)
-            if (kept == 0 || d->offsets[k] != d->offsets[kept - 1])
-                d->offsets[kept++] = d->offsets[k];
+            if (kept == 0 || d7__map_offset(d, k) != d7__map_offset(d, kept - 1))
+                *d7__chunks_u64(&d->offsets, kept++) = d7__map_offset(d, k);
         d->n_pages = kept;
         d->unsorted = false;
     }
@@ -135,7 +130,7 @@ void d7__map_cut(d7_reader *r) {
 /* ---- all pages in the order of the file ---- */
 
 static uint64_t next_offset(const d7__map_walk *w, uint32_t ds) {
-    return w->r->datasets[ds].offsets[w->next[ds]];
+    return d7__map_offset(&w->r->datasets[ds], w->next[ds]);
 }
 
 /* Puts what is at `at` of the heap, and may come too late there, where it belongs. */
@@ -186,25 +181,16 @@ void d7__map_walk_end(d7__map_walk *w) {
     d7__release(&w->r->alloc, w->heap);
 }
 
-static int list_all(d7__map_walk *w, d7__page_ref **ret_pages, size_t *ret_n) {
-    size_t n = 0, number;
-    for (size_t i = 0; i < w->r->header.n_datasets; i++)
-        n += w->r->datasets[i].n_pages;
-    d7__page_ref *pages = d7__new(&w->r->alloc, n * sizeof *pages);
-    if (!pages)
-        return D7_ERR_NOMEM;
-    for (size_t i = 0; i < n && d7__map_walk_next(w, &pages[i], &number);)
-        i++;
-    *ret_pages = pages;
-    *ret_n = n;
-    return 0;
-}
-
-int d7__map_list(d7_reader *r, d7__page_ref **ret_pages, size_t *ret_n) {
+int d7__map_list(const d7_reader *r, const d7_alloc *a, d7__page_log *log) {
     d7__map_walk w;
+    d7__page_ref page;
+    size_t number;
     int rc = d7__map_walk_begin(&w, r);
-    if (rc == 0)
-        rc = list_all(&w, ret_pages, ret_n);
+    while (rc == 0 && d7__map_walk_next(&w, &page, &number)) {
+        rc = d7__page_log_reserve(a, log);
+        if (rc == 0)
+            d7__page_log_add(log, page);
+    }
     d7__map_walk_end(&w);
     return rc;
 }

@@ -15,13 +15,46 @@
 
 /* ---- where items are ---- */
 
+int d7__counts_add(const d7_alloc *a, d7__counts *c, size_t items) {
+    size_t block = c->n / D7__SUM_PAGES;
+    if (d7__chunks_reserve(a, &c->items, (c->n + 1) * sizeof(uint32_t)) != 0 ||
+        d7__chunks_reserve(a, &c->sums, (block + 1) * sizeof(uint64_t)) != 0)
+        return D7_ERR_NOMEM;
+    if (c->n % D7__SUM_PAGES == 0)
+        *d7__chunks_u64(&c->sums, block) = c->sum;
+    *d7__chunks_u32(&c->items, c->n++) = (uint32_t)items;
+    c->sum += items;
+    return 0;
+}
+
+uint64_t d7__counts_before(const d7__counts *c, size_t page) {
+    if (page >= c->n)
+        return c->sum;
+    uint64_t before = *d7__chunks_u64(&c->sums, page / D7__SUM_PAGES);
+    for (size_t i = page / D7__SUM_PAGES * D7__SUM_PAGES; i < page; i++)
+        before += *d7__chunks_u32(&c->items, i);
+    return before;
+}
+
+void d7__counts_cut(d7__counts *c, size_t n) {
+    c->sum = d7__counts_before(c, n);
+    c->n = n < c->n ? n : c->n;
+}
+
+void d7__counts_free(const d7_alloc *a, d7__counts *c) {
+    d7__chunks_free(a, &c->items);
+    d7__chunks_free(a, &c->sums);
+    c->n = 0;
+    c->sum = 0;
+}
+
 uint64_t d7__page_first_item(const d7__reader_dataset *d, size_t page) {
-    return d->first_items ? d->first_items[page] : (uint64_t)page * d->items_per_page;
+    return d->counted ? d7__counts_before(&d->counts, page) : (uint64_t)page * d->items_per_page;
 }
 
 uint64_t d7__page_items(const d7__reader_dataset *d, size_t page) {
-    if (d->first_items)
-        return d->first_items[page + 1] - d->first_items[page];
+    if (d->counted && page < d->counts.n)
+        return *d7__chunks_u32(&d->counts.items, page);
     return page + 1 == d->n_pages ? d->last_items : d->items_per_page;
 }
 
@@ -30,21 +63,67 @@ uint64_t d7__dataset_items(const d7__reader_dataset *d) {
 }
 
 size_t d7__page_of_item(const d7__reader_dataset *d, uint64_t item) {
-    if (!d->first_items)
+    if (!d->counted)
         return (size_t)(item / d->items_per_page);
-    size_t low = 0, high = d->n_pages;
+    const d7__counts *c = &d->counts;
+    size_t low = 0, high = (c->n + D7__SUM_PAGES - 1) / D7__SUM_PAGES;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (d->first_items[middle] <= item)
+        if (*d7__chunks_u64(&c->sums, middle) <= item)
             low = middle;
         else
             high = middle;
     }
-    return low;
+    size_t page = low * D7__SUM_PAGES;
+    uint64_t end = *d7__chunks_u64(&c->sums, low);
+    while (page + 1 < c->n && (end += *d7__chunks_u32(&c->items, page)) <= item)
+        page++;
+    return page;
+}
+
+/* ---- damage ---- */
+
+enum { MARK_BITS = 2, MARKS_A_BYTE = 8 / MARK_BITS };
+
+static unsigned mark_of(const d7__reader_dataset *d, size_t page) {
+    if (!d->marked)
+        return D7__PAGE_GOOD;
+    return *d7__chunks_u8(&d->marks, page / MARKS_A_BYTE) >> page % MARKS_A_BYTE * MARK_BITS & 3;
+}
+
+int d7__page_mark(d7_reader *r, uint32_t ds, size_t page, unsigned mark) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    size_t bytes = (d->n_pages + MARKS_A_BYTE - 1) / MARKS_A_BYTE;
+    if (!d->marked) {
+        if (d7__chunks_reserve(&r->alloc, &d->marks, bytes) != 0)
+            return D7_ERR_NOMEM;
+        for (size_t i = 0; i < bytes; i++)
+            *d7__chunks_u8(&d->marks, i) = 0;
+        d->marked = true;
+    }
+    uint8_t *byte = d7__chunks_u8(&d->marks, page / MARKS_A_BYTE);
+    unsigned shift = (unsigned)(page % MARKS_A_BYTE * MARK_BITS);
+    *byte = (uint8_t)((*byte & ~(3u << shift)) | mark << shift);
+    return 0;
+}
+
+int d7__page_mark_more(d7_reader *r, uint32_t ds) {
+    d7__reader_dataset *d = &r->datasets[ds];
+    size_t bytes = (d->n_pages + MARKS_A_BYTE - 1) / MARKS_A_BYTE;
+    if (!d->marked)
+        return 0;
+    if (d7__chunks_reserve(&r->alloc, &d->marks, bytes) != 0)
+        return D7_ERR_NOMEM;
+    for (size_t i = (d->n_settled + MARKS_A_BYTE - 1) / MARKS_A_BYTE; i < bytes; i++)
+        *d7__chunks_u8(&d->marks, i) = 0;
+    for (size_t i = d->n_settled; i < d->n_pages && i % MARKS_A_BYTE; i++)
+        if (d7__page_mark(r, ds, i, D7__PAGE_GOOD) != 0)
+            return D7_ERR_NOMEM;
+    return 0;
 }
 
 bool d7__page_is_damaged(const d7__reader_dataset *d, size_t page) {
-    return d->damaged && d->damaged[page];
+    return mark_of(d, page) != D7__PAGE_GOOD;
 }
 
 /* ---- one page ---- */
@@ -53,21 +132,19 @@ bool d7__page_is_damaged(const d7__reader_dataset *d, size_t page) {
 static int damaged_page(d7_reader *r, uint32_t ds, size_t page, const char *reason, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[ds];
     uint64_t first = d7__page_first_item(d, page), n = page + 1 == d->n_pages ? 0 : d7__page_items(d, page);
-    d7_problem p = d7__problem(D7_PROBLEM_BAD_PAGE, d->offsets[page], "%s", reason);
+    uint64_t offset = d7__map_offset(d, page);
+    d7_problem p = d7__problem(D7_PROBLEM_BAD_PAGE, offset, "%s", reason);
     p.dataset_id = ds;
     p.first_item = first;
     p.n_items = n;
-    if (!d->damaged)
-        d->damaged = d7__new(&r->alloc, d->n_pages);
-    if (!d->damaged)
-        return d7__reader_no_memory(r, err);
-    if (!d->damaged[page]) {
+    if (!d7__page_is_damaged(d, page)) {
+        if (d7__page_mark(r, ds, page, D7__PAGE_DAMAGED) != 0)
+            return d7__reader_no_memory(r, err);
         d7__problems_add(&r->problems, &p);
-        d->damaged[page] = D7__PAGE_DAMAGED;
     }
-    return d7__fail(err, D7_ERR_CORRUPT, 0, d->offsets[page],
+    return d7__fail(err, D7_ERR_CORRUPT, 0, offset,
                     "%s: dataset %s, page %zu (items from %" PRIu64 ") at byte %" PRIu64 " is damaged: %s",
-                    r->source.path, r->header.datasets[ds].name, page, first, d->offsets[page], reason);
+                    r->source.path, r->header.datasets[ds].name, page, first, offset, reason);
 }
 
 int d7__page_condemn(d7_reader *r, uint32_t ds, size_t page, const char *reason, d7_error *err) {
@@ -75,12 +152,11 @@ int d7__page_condemn(d7_reader *r, uint32_t ds, size_t page, const char *reason,
     int rc = damaged_page(r, ds, page, reason, &failure);
     if (rc != D7_ERR_CORRUPT)
         return d7__passed_on(rc, &failure, err);
-    r->datasets[ds].damaged[page] = D7__PAGE_CONDEMNED;
-    return 0;
+    return d7__page_mark(r, ds, page, D7__PAGE_CONDEMNED) == 0 ? 0 : d7__reader_no_memory(r, err);
 }
 
 bool d7__page_is_condemned(const d7__reader_dataset *d, size_t page) {
-    return d->damaged && d->damaged[page] == D7__PAGE_CONDEMNED;
+    return mark_of(d, page) == D7__PAGE_CONDEMNED;
 }
 
 int d7__page_say_condemned(d7_reader *r, uint32_t ds, size_t page, d7_error *err) {
@@ -93,7 +169,7 @@ static const char *not_found_reason(d7__found found, const d7__entry *entry) {
 
 int d7__page_entry(d7_reader *r, uint32_t ds, size_t page, d7__entry *ret_entry, d7_error *err) {
     d7__found found;
-    int rc = d7__entry_at(&r->framing, r->datasets[ds].offsets[page], &found, ret_entry, err);
+    int rc = d7__entry_at(&r->framing, d7__map_offset(&r->datasets[ds], page), &found, ret_entry, err);
     if (rc == 0 && found != D7__FOUND_ENTRY)
         return damaged_page(r, ds, page, not_found_reason(found, ret_entry), err);
     return rc;
@@ -178,7 +254,7 @@ int d7_reader_page(const d7_reader *r, uint32_t dataset_id, uint64_t page, d7_pa
         return D7_ERR_ARG;
     const d7__reader_dataset *d = &r->datasets[dataset_id];
     size_t i = (size_t)page;
-    *ret_page = (d7_page_info){.offset = d->offsets[i],
+    *ret_page = (d7_page_info){.offset = d7__map_offset(d, i),
                                .first_item = d7__page_first_item(d, i),
                                .n_items = d7__page_items(d, i),
                                .damaged = d7__page_is_damaged(d, i)};

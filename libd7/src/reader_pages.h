@@ -5,6 +5,13 @@
 
 #include "reader.h"
 
+/* Counts of pages: one more (returns 0; D7_ERR_NOMEM); what is before a page, which is counted or comes right
+ * behind those that are; only the first n. */
+int d7__counts_add(const d7_alloc *a, d7__counts *c, size_t items);
+uint64_t d7__counts_before(const d7__counts *c, size_t page);
+void d7__counts_cut(d7__counts *c, size_t n);
+void d7__counts_free(const d7_alloc *a, d7__counts *c);
+
 uint64_t d7__page_first_item(const d7__reader_dataset *d, size_t page);
 uint64_t d7__page_items(const d7__reader_dataset *d, size_t page);
 /* In pages. */
@@ -15,6 +22,12 @@ size_t d7__page_of_item(const d7__reader_dataset *d, uint64_t item);
 bool d7__page_is_damaged(const d7__reader_dataset *d, size_t page);
 
 bool d7__page_is_condemned(const d7__reader_dataset *d, size_t page);
+
+/* D7__PAGE_... of a page. Returns 0; D7_ERR_NOMEM. */
+int d7__page_mark(d7_reader *r, uint32_t ds, size_t page, unsigned mark);
+
+/* Pages behind the settled ones are not damaged as far as is known. Returns likewise. */
+int d7__page_mark_more(d7_reader *r, uint32_t ds);
 
 /* The error of reading such a page: D7_ERR_CORRUPT; D7_ERR_NOMEM. */
 int d7__page_say_condemned(d7_reader *r, uint32_t ds, size_t page, d7_error *err);

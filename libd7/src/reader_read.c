@@ -54,7 +54,7 @@ static int read_page_part(d7_reader *r, const d7__page_task *t, d7_error *err) {
 
 /* Where the next page is; UINT64_MAX: there are no more. */
 static uint64_t want_offset(const d7__reader_dataset *d, const d7__want *w) {
-    return w->next_page == w->end_page ? UINT64_MAX : d->offsets[w->next_page];
+    return w->next_page == w->end_page ? UINT64_MAX : d7__map_offset(d, w->next_page);
 }
 
 /* Which pages a range takes. */
@@ -97,7 +97,7 @@ static d7__page_task next_task(const d7_reader *r, d7__want *w) {
     uint64_t first = d7__page_first_item(d, page), n = d7__page_items(d, page), end = w->from + w->n;
     d7__page_task t = {.dataset_id = w->dataset_id,
                        .page = page,
-                       .offset = d->offsets[page],
+                       .offset = d7__map_offset(d, page),
                        .items = (size_t)n,
                        .condemned = d7__page_is_condemned(d, page),
                        .from = w->from > first ? w->from : first,

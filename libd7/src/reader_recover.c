@@ -44,8 +44,8 @@ static bool lost_dataset(const d7_reader *r, const d7__entry *e, uint32_t *ret_d
 
 /* Items of a dataset before what the scan has come to. */
 static uint64_t items_before(const d7__reader_dataset *d) {
-    size_t settled = d->first_items ? d->n_settled : 0;
-    return (settled ? d->first_items[settled] : 0) + (uint64_t)(d->n_pages - settled) * d->items_per_page;
+    size_t settled = d->counted ? d->n_settled : 0;
+    return d7__page_first_item(d, settled) + (uint64_t)(d->n_pages - settled) * d->items_per_page;
 }
 
 /* Says which items a lost page had when its dataset is not known: for each, the place where they are missing. */

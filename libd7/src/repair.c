@@ -190,12 +190,19 @@ int d7__repair_verify(const char *path, const d7_repair_options *o, d7_progress_
 
 /* ---- all of it ---- */
 
-static bool has_tail(const d7_reader *r) {
+/* Which items the tail holds; *ret_any: some. */
+static int find_tail(const d7_reader *r, d7__range **ret_items, bool *ret_any, d7_error *err) {
     d7_dataset_info info;
-    for (uint32_t ds = 0; d7_reader_dataset(r, ds, &info) == 0; ds++)
-        if (info.items > info.paged_items)
-            return true;
-    return false;
+    d7__range *items = d7__new(&r->alloc, r->header.n_datasets * sizeof *items);
+    if (!items)
+        return d7__reader_no_memory(r, err);
+    *ret_any = false;
+    for (uint32_t ds = 0; d7_reader_dataset(r, ds, &info) == 0; ds++) {
+        items[ds] = (d7__range){.from = info.paged_items, .to = info.items};
+        *ret_any |= info.items > info.paged_items;
+    }
+    *ret_items = items;
+    return 0;
 }
 
 /* The tail's attributes are the newest; only the reader that knows it has them, beside those of the file. */
@@ -209,13 +216,12 @@ static int take_tail_attributes(d7__repair_plan *p, const d7_reader *source, con
     return 0;
 }
 
-static int repair_from(d7_reader *source, const char *path, const char *out_path, steps *s,
-                       d7_repair_report *report, d7_error *err) {
-    d7__repair_plan p = {.keep_ragged = s->o->keep_ragged, .tailed = has_tail(source) ? source : NULL};
+/* Of `source` only the tail is still there. */
+static int repair_from(d7_reader *source, const char *path, const char *out_path, const d7__range *tail,
+                       steps *s, d7_repair_report *report, d7_error *err) {
+    d7__repair_plan p = {.keep_ragged = s->o->keep_ragged, .tailed = tail ? source : NULL, .tail = tail};
     d7_reader_options options = reading(s->o);
     d7__changed changed = {0};
-    if (!p.tailed)
-        d7__map_free(source);
     int rc = d7__reader_open_header(&p.r, path, &options, err);
     if (rc == 0)
         rc = d7__changed_begin(&changed, p.r, err);
@@ -249,7 +255,17 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
 
 static int repair_into(d7_reader *source, const char *path, const char *out_path, steps *s,
                        d7_repair_report *report, d7_error *err) {
-    int rc = repair_from(source, path, out_path, s, report, err);
+    d7__range *tail = NULL;
+    bool any = false;
+    if (source->source.size > D7__REPAIR_OFFSET_MAX)
+        return d7__fail(err, D7_ERR_LIMIT, 0, D7_NO_OFFSET, "%s: files of 16 TiB and more are not repaired",
+                        path);
+    int rc = find_tail(source, &tail, &any, err);
+    if (rc != 0)
+        return rc;
+    d7__map_free(source);
+    rc = repair_from(source, path, out_path, any ? tail : NULL, s, report, err);
+    d7__release(&source->alloc, tail);
     if (rc != 0)
         return rc;
     rc = d7__repair_verify(out_path, s->o, steps_progress, s, err);

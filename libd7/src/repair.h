@@ -21,8 +21,7 @@
 typedef struct d7__changed {
     d7_reader *r; /* NULL: nothing was begun */
     d7__sums_compare compare;
-    d7__page_ref *pages; /* [n] entries that differ; dataset_id: of a page, else D7_NO_DATASET */
-    size_t n, cap;
+    d7__page_log pages;       /* entries that differ; dataset_id: of a page, else D7_NO_DATASET */
     bool differs;             /* the entry last looked at does */
     bool parted;              /* an index with attributes does: */
     d7__attributes sound;     /* those of the others; once marked: those that `r` had instead */
@@ -53,14 +52,17 @@ void d7__changed_free(d7__changed *c);
 
 /* ---- what the indexes say (repair_claims.c) ---- */
 
-/* 12 bytes of every page of a file. */
-typedef struct __attribute__((packed, aligned(4))) d7__seen_page {
-    uint64_t offset;
-    uint16_t dataset_id; /* of at most D7_DATASETS_MAX */
-    bool joined : 1;     /* begins where a page before it ended */
-    bool listed : 1;     /* once settled: an index that is believed lists it */
-    bool unlisted : 1;   /* is none of the writer's */
-    bool suspect : 1;    /* begins where one is, but is in part or whole of another place */
+/* Files longer than this are not repaired: so places of pages fit the few bytes of memory that there are for each. */
+#define D7__REPAIR_OFFSET_MAX (((uint64_t)1 << 44) - 1)
+
+/* 8 bytes of every page of a file. */
+typedef struct d7__seen_page {
+    uint64_t offset : 44;
+    uint64_t dataset_id : 16; /* of at most D7_DATASETS_MAX */
+    uint64_t joined : 1;      /* begins where a page before it ended */
+    uint64_t listed : 1;      /* once settled: an index that is believed lists it */
+    uint64_t unlisted : 1;    /* is none of the writer's */
+    uint64_t suspect : 1;     /* begins where one is, but is in part or whole of another place */
 } d7__seen_page;
 
 typedef enum d7__claim_standing { D7__CLAIM_SOUND, D7__CLAIM_DOUBTFUL, D7__CLAIM_MOVED } d7__claim_standing;
@@ -89,12 +91,13 @@ typedef struct d7__claims {
     d7_reader *r;
     bool on_schedule;      /* once settled: indexes are where they are due */
     uint64_t global_index; /* offset of a closed file's; 0: none */
-    d7__seen_page *seen;   /* [n_seen] pages found, in the order of the file */
-    size_t n_seen, cap_seen;
+    d7__chunks seen;       /* [n_seen] d7__seen_page: pages found, in the order of the file */
+    size_t n_seen;
     d7__claim_index *indexes; /* [n_indexes] likewise */
     size_t n_indexes, cap_indexes;
-    d7__page_ref *listed; /* [n_listed] once settled: sorted, of the indexes that are believed, not seen */
-    size_t n_listed, cap_listed;
+    d7__chunks
+        listed; /* [n_listed] packed; once settled: sorted, of the indexes that are believed, not seen */
+    size_t n_listed;
     d7__span *spans; /* [n_spans] once settled: what these cover, rising, apart from each other */
     size_t n_spans, cap_spans;
     uint64_t
@@ -104,6 +107,20 @@ typedef struct d7__claims {
     d7__kind last_kind; /* of the entry before, */
     uint64_t last_end;  /* which ended here */
 } d7__claims;
+
+static inline d7__seen_page *d7__claims_seen(const d7__claims *c, size_t i) {
+    return d7__chunks_at(&c->seen, i * sizeof(d7__seen_page));
+}
+
+/* Numbers that are in the order of the file. */
+static inline uint64_t d7__page_pack(uint64_t offset, uint32_t dataset_id) {
+    return offset << 16 | dataset_id;
+}
+
+static inline d7__page_ref d7__claims_listed(const d7__claims *c, size_t i) {
+    uint64_t packed = *d7__chunks_u64(&c->listed, i);
+    return (d7__page_ref){.offset = packed >> 16, .dataset_id = (uint32_t)(packed & UINT16_MAX)};
+}
 
 /* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
@@ -180,7 +197,8 @@ typedef struct d7__repair_column {
 
 typedef struct d7__repair_plan {
     d7_reader *r;
-    d7_reader *tailed; /* NULL, or a reader of the same file that has the tail's items as well */
+    const d7_reader *tailed; /* NULL, or a reader of the same file that knows the tail, and of each dataset */
+    const d7__range *tail;   /* [datasets] the items that it holds */
     d7__survey survey;
     d7__taken *takens; /* [D7__TAKEN_OWN + datasets] */
     size_t n_takens;
@@ -194,10 +212,13 @@ typedef struct d7__repair_plan {
     uint64_t lost_attributes;
 } d7__repair_plan;
 
-/* Fills in everything but r, tailed, survey and keep_ragged. The reader has been checked. Returns 0; D7_ERR_NOMEM; errors of
+/* Fills in everything but r, tailed, tail, survey and keep_ragged. The reader has been checked. Returns 0; D7_ERR_NOMEM; errors of
  * reading. */
 int d7__repair_plan_make(d7__repair_plan *p, d7_error *err);
 void d7__repair_plan_free(d7__repair_plan *p);
+
+/* Items [from, from + n) of a dataset, all of them in pages or all in the tail. Returns as d7_reader_read(). */
+int d7__repair_read(const d7__repair_plan *p, uint32_t ds, uint64_t from, size_t n, void *out, d7_error *err);
 
 /* Where an item goes: its number in the new file; an item that is taken out has that of the next one kept. */
 uint64_t d7__taken_map(const d7__taken *t, uint64_t item);

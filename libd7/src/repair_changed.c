@@ -39,9 +39,9 @@ int d7__changed_look(d7__changed *c, const d7__entry *e, d7_error *err) {
     int rc = d7__sums_compare_entry(&c->compare, e, &c->differs, err);
     if (rc != 0 || !c->differs)
         return rc;
-    if (d7__grow(&c->r->alloc, &c->pages, &c->cap, c->n + 1, sizeof *c->pages) != 0)
+    if (d7__page_log_reserve(&c->r->alloc, &c->pages) != 0)
         return d7__reader_no_memory(c->r, err);
-    c->pages[c->n++] = (d7__page_ref){.offset = e->offset, .dataset_id = dataset_of(c, e)};
+    d7__page_log_add(&c->pages, (d7__page_ref){.offset = e->offset, .dataset_id = dataset_of(c, e)});
     return 0;
 }
 
@@ -84,13 +84,10 @@ static void keep_sound(d7__changed *c) {
 static int condemn(d7_reader *r, const d7__page_ref *changed, d7_problem *problem, d7_error *err) {
     d7__reader_dataset *d = &r->datasets[changed->dataset_id];
     size_t page = d7__map_find(d, changed->offset);
-    if (page == d->n_pages || d->offsets[page] != changed->offset)
+    if (page == d->n_pages || d7__map_offset(d, page) != changed->offset)
         return 0;
-    if (!d->damaged)
-        d->damaged = d7__new(&r->alloc, d->n_pages);
-    if (!d->damaged)
+    if (d7__page_mark(r, changed->dataset_id, page, D7__PAGE_CONDEMNED) != 0)
         return d7__reader_no_memory(r, err);
-    d->damaged[page] = D7__PAGE_CONDEMNED;
     problem->first_item = d7__page_first_item(d, page);
     problem->n_items = d7__page_items(d, page);
     return 0;
@@ -115,11 +112,13 @@ int d7__changed_mark(d7__changed *c, bool closed, d7_error *err) {
         d7__sums_tell(&c->compare, c->r->held, verdict, &c->r->problems);
     if (rc != 0 || verdict != D7__SUMS_COUNT)
         return rc;
-    c->header = c->n > 0 && c->pages[0].offset == 0;
     if (c->parted)
         keep_sound(c);
-    for (size_t i = 0; i < c->n && rc == 0; i++)
-        rc = mark(c->r, &c->pages[i], err);
+    d7__page_ref changed;
+    for (d7__page_cursor at = {0}; rc == 0 && d7__page_log_next(&c->pages, &at, &changed);) {
+        c->header |= changed.offset == 0;
+        rc = mark(c->r, &changed, err);
+    }
     return rc;
 }
 
@@ -128,5 +127,5 @@ void d7__changed_free(d7__changed *c) {
         return;
     d7__sums_close(&c->compare.reader);
     d7__attributes_free(&c->sound);
-    d7__release(&c->r->alloc, c->pages);
+    d7__page_log_free(&c->r->alloc, &c->pages);
 }

@@ -25,11 +25,15 @@ int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index) {
 }
 
 void d7__claims_free(d7__claims *c) {
-    d7__release(&c->r->alloc, c->seen);
-    d7__release(&c->r->alloc, c->listed);
+    d7__chunks_free(&c->r->alloc, &c->seen);
+    d7__chunks_free(&c->r->alloc, &c->listed);
     d7__release(&c->r->alloc, c->indexes);
     d7__release(&c->r->alloc, c->spans);
     d7__release(&c->r->alloc, c->named);
+}
+
+static uint64_t seen_offset(const d7__claims *c, size_t s) {
+    return d7__claims_seen(c, s)->offset;
 }
 
 static bool follows(const d7__claims *c, uint64_t offset) {
@@ -42,13 +46,14 @@ bool d7__claims_page_ends(const d7__claims *c, uint64_t offset) {
 
 int d7__claims_page(d7__claims *c, uint32_t ds, const d7__entry *e) {
     bool joined = follows(c, e->offset);
-    if (d7__grow(&c->r->alloc, &c->seen, &c->cap_seen, c->n_seen + 1, sizeof *c->seen) != 0)
+    if (d7__chunks_reserve(&c->r->alloc, &c->seen, (c->n_seen + 1) * sizeof(d7__seen_page)) != 0)
         return D7_ERR_NOMEM;
     if (joined && c->last_kind == D7__KIND_INDEX && c->n_indexes)
         c->indexes[c->n_indexes - 1].page_behind = true;
     c->page_at_start |= joined && c->last_kind == D7__KIND_INDEX && !c->n_indexes;
-    c->seen[c->n_seen++] = (d7__seen_page){
-        .offset = e->offset, .dataset_id = (uint16_t)ds, .joined = joined && c->last_kind == D7__KIND_DATA};
+    *d7__claims_seen(c, c->n_seen++) = (d7__seen_page){.offset = e->offset & D7__REPAIR_OFFSET_MAX,
+                                                       .dataset_id = ds & UINT16_MAX,
+                                                       .joined = joined && c->last_kind == D7__KIND_DATA};
     c->last_kind = D7__KIND_DATA;
     c->last_end = e->next;
     return 0;
@@ -73,10 +78,11 @@ static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
         offset = d7__frame_begin(offset);
     if (offset < c->r->data_start || dataset_id >= c->r->header.n_datasets)
         return 0;
+    offset = offset < D7__REPAIR_OFFSET_MAX ? offset : D7__REPAIR_OFFSET_MAX;
     if (l->index.kept) {
-        if (d7__grow(&c->r->alloc, &c->listed, &c->cap_listed, c->n_listed + 1, sizeof *c->listed) != 0)
+        if (d7__chunks_reserve(&c->r->alloc, &c->listed, (c->n_listed + 1) * sizeof(uint64_t)) != 0)
             return D7_ERR_NOMEM;
-        c->listed[c->n_listed++] = (d7__page_ref){.offset = offset, .dataset_id = (uint32_t)dataset_id};
+        *d7__chunks_u64(&c->listed, c->n_listed++) = d7__page_pack(offset, (uint32_t)dataset_id);
     }
     l->index.n++;
     l->index.lowest = offset < l->index.lowest ? offset : l->index.lowest;
@@ -111,7 +117,7 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
         return rc == D7_ERR_CORRUPT ? 0 : rc;
     }
     if (follows(c, e->offset) && c->n_seen)
-        l.index.before = c->seen[c->n_seen - 1].offset;
+        l.index.before = seen_offset(c, c->n_seen - 1);
     if (goes_on(c, &l.index)) {
         last->n += l.index.n;
         last->highest = l.index.highest;
@@ -129,30 +135,32 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
 
 /* ---- which to believe ---- */
 
-static int compare_refs(const void *a, const void *b) {
-    const d7__page_ref *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->dataset_id < y->dataset_id ? -1 : x->dataset_id > y->dataset_id;
-}
-
-/* Lists are in order but for those of other writers, and qsort() may take as much memory again. */
-static void sort_refs(d7__page_ref *refs, size_t n) {
-    for (size_t i = 1; i < n; i++)
-        if (compare_refs(&refs[i - 1], &refs[i]) > 0) {
-            qsort(refs, n, sizeof *refs, compare_refs);
-            return;
-        }
-}
-
 static void sort_lists(d7__claims *c) {
     for (size_t k = 0; k < c->n_indexes; k++)
         if (c->indexes[k].kept)
-            sort_refs(c->listed + c->indexes[k].first, c->indexes[k].n);
+            d7__chunks_sort_u64(&c->listed, c->indexes[k].first, c->indexes[k].n);
+}
+
+/* As in the lists. */
+static uint64_t seen_packed(const d7__claims *c, size_t s) {
+    return d7__page_pack(seen_offset(c, s), (uint32_t)d7__claims_seen(c, s)->dataset_id);
+}
+
+/* Does an index, whose list is sorted, list a page? */
+static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t packed) {
+    size_t low = i->first, high = i->first + i->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*d7__chunks_u64(&c->listed, middle) < packed)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < i->first + i->n && *d7__chunks_u64(&c->listed, low) == packed;
 }
 
 static uint64_t first_page(const d7__claims *c) {
-    uint64_t first = c->n_seen ? c->seen[0].offset : UINT64_MAX;
+    uint64_t first = c->n_seen ? seen_offset(c, 0) : UINT64_MAX;
     for (size_t i = 0; i < c->n_indexes; i++)
         first = c->indexes[i].lowest < first ? c->indexes[i].lowest : first;
     return first;
@@ -162,7 +170,7 @@ static size_t find_seen(const d7__claims *c, uint64_t offset) {
     size_t low = 0, high = c->n_seen;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (c->seen[middle].offset < offset)
+        if (seen_offset(c, middle) < offset)
             low = middle + 1;
         else
             high = middle;
@@ -172,14 +180,14 @@ static size_t find_seen(const d7__claims *c, uint64_t offset) {
 
 static bool is_seen(const d7__claims *c, uint64_t offset) {
     size_t s = find_seen(c, offset);
-    return s < c->n_seen && c->seen[s].offset == offset;
+    return s < c->n_seen && seen_offset(c, s) == offset;
 }
 
 /* Are most of the pages that it lists there? */
 static bool is_mostly_seen(const d7__claims *c, const d7__claim_index *i) {
     size_t n = 0;
     for (size_t p = 0; i->kept && p < i->n; p++)
-        n += is_seen(c, c->listed[i->first + p].offset);
+        n += is_seen(c, d7__claims_listed(c, i->first + p).offset);
     return !i->kept || 2 * n > i->n;
 }
 
@@ -191,19 +199,19 @@ static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, con
     /* Where one more was due in between its list may be what is missing. */
     if (!known || (last ? last->offset : 0) / step != i->lowest / step)
         return UINT64_MAX;
-    return c->seen[last ? last->n_seen : 0].offset;
+    return seen_offset(c, last ? last->n_seen : 0);
 }
 
 /* Is a page not listed that follows the one at `begin` in its block? Nothing can have come between them. */
 static bool contradicts(const d7__claims *c, const d7__claim_index *i, uint64_t begin) {
     if (begin == UINT64_MAX || !i->kept)
         return false;
-    for (size_t s = find_seen(c, begin), first = s; s < c->n_seen && c->seen[s].offset <= i->highest; s++) {
-        const d7__page_ref page = {.offset = c->seen[s].offset, .dataset_id = c->seen[s].dataset_id};
-        if ((s > first && !c->seen[s].joined) || page.offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
+    for (size_t s = find_seen(c, begin), first = s; s < c->n_seen && seen_offset(c, s) <= i->highest; s++) {
+        uint64_t offset = seen_offset(c, s);
+        if ((s > first && !d7__claims_seen(c, s)->joined) ||
+            offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
             return false;
-        if (page.offset >= i->lowest &&
-            !bsearch(&page, c->listed + i->first, i->n, sizeof page, compare_refs))
+        if (offset >= i->lowest && !lists(c, i, seen_packed(c, s)))
             return true;
     }
     return false;
@@ -364,42 +372,40 @@ static void keep_used_lists(d7__claims *c) {
     for (size_t k = 0; k < c->n_indexes; k++) {
         const d7__claim_index *i = &c->indexes[k];
         for (size_t p = 0; i->used && p < i->n; p++)
-            c->listed[n++] = c->listed[i->first + p];
+            *d7__chunks_u64(&c->listed, n++) = *d7__chunks_u64(&c->listed, i->first + p);
     }
     c->n_listed = n;
-    sort_refs(c->listed, n);
+    d7__chunks_sort_u64(&c->listed, 0, n);
 }
 
 /* A page that was seen needs no place in the lists: it is marked, and the others are kept, each once. */
 static void settle_lists(d7__claims *c) {
     size_t kept = 0, s = 0;
     for (size_t p = 0; p < c->n_listed; p++) {
-        const d7__page_ref page = c->listed[p];
-        while (s < c->n_seen && c->seen[s].offset < page.offset)
+        uint64_t packed = *d7__chunks_u64(&c->listed, p);
+        while (s < c->n_seen && seen_packed(c, s) < packed)
             s++;
-        if (s < c->n_seen && c->seen[s].offset == page.offset && c->seen[s].dataset_id == page.dataset_id)
-            c->seen[s].listed = true;
-        else if (kept == 0 || compare_refs(&c->listed[kept - 1], &page) != 0)
-            c->listed[kept++] = page;
+        if (s < c->n_seen && seen_packed(c, s) == packed)
+            d7__claims_seen(c, s)->listed = true;
+        else if (kept == 0 || *d7__chunks_u64(&c->listed, kept - 1) != packed)
+            *d7__chunks_u64(&c->listed, kept++) = packed;
     }
     c->n_listed = kept;
-    d7__page_ref *less = c->r->alloc.resize(c->r->alloc.ctx, c->listed, (kept + 1) * sizeof *less);
-    c->listed = less ? less : c->listed;
-    c->cap_listed = less ? kept + 1 : c->cap_listed;
+    d7__chunks_cut(&c->r->alloc, &c->listed, kept * sizeof(uint64_t));
 }
 
 /* ---- where a part was taken out or put in ---- */
 
 /* The first place at or behind `from` where pages are not as the index lists them; UINT64_MAX: none. */
 static uint64_t first_difference(const d7__claims *c, const d7__claim_index *i, uint64_t from) {
-    const d7__page_ref *pages = c->listed + i->first;
     size_t p = 0;
-    while (p < i->n && pages[p].offset < from)
+    while (p < i->n && d7__claims_listed(c, i->first + p).offset < from)
         p++;
     for (size_t s = find_seen(c, i->lowest > from ? i->lowest : from); p < i->n; p++, s++) {
-        uint64_t seen = s < c->n_seen ? c->seen[s].offset : UINT64_MAX, listed = pages[p].offset;
-        if (seen != listed || c->seen[s].dataset_id != pages[p].dataset_id)
-            return seen < listed ? seen : listed;
+        uint64_t listed = *d7__chunks_u64(&c->listed, i->first + p);
+        uint64_t seen = s < c->n_seen ? seen_packed(c, s) : UINT64_MAX;
+        if (seen != listed)
+            return (seen < listed ? seen : listed) >> 16;
     }
     return UINT64_MAX;
 }
@@ -407,9 +413,9 @@ static uint64_t first_difference(const d7__claims *c, const d7__claim_index *i, 
 /* A page that goes on in the block of that place may end in another's bytes. */
 static uint64_t whole_pages_before(const d7__claims *c, uint64_t offset) {
     size_t s = find_seen(c, offset);
-    if (offset == UINT64_MAX || s == 0 || c->seen[s - 1].offset / D7_BLOCK_BYTES == offset / D7_BLOCK_BYTES)
+    if (offset == UINT64_MAX || s == 0 || seen_offset(c, s - 1) / D7_BLOCK_BYTES == offset / D7_BLOCK_BYTES)
         return offset;
-    return c->seen[s - 1].offset;
+    return seen_offset(c, s - 1);
 }
 
 static uint64_t find_shift(const d7__claims *c, size_t n_trusted) {
@@ -433,12 +439,14 @@ bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
 /* Pages that no index lists where one covers the place, and those behind a stray one up to the next such place. */
 static void mark_unlisted(d7__claims *c) {
     for (size_t s = 0; s < c->n_seen; s++)
-        c->seen[s].unlisted = d7__claims_span(c, c->seen[s].offset) && !c->seen[s].listed;
+        d7__claims_seen(c, s)->unlisted =
+            d7__claims_span(c, seen_offset(c, s)) && !d7__claims_seen(c, s)->listed;
     for (size_t k = 0; k < c->n_indexes; k++) {
         size_t s = d7__claims_is_stray(c, &c->indexes[k]) ? c->indexes[k].n_seen : c->n_seen;
         /* One that is marked here already is so from an earlier stray one on, with all up to the cover. */
-        for (; s < c->n_seen && !c->seen[s].unlisted && !d7__claims_span(c, c->seen[s].offset); s++)
-            c->seen[s].unlisted = true;
+        for (; s < c->n_seen && !d7__claims_seen(c, s)->unlisted && !d7__claims_span(c, seen_offset(c, s));
+             s++)
+            d7__claims_seen(c, s)->unlisted = true;
     }
 }
 
@@ -446,17 +454,19 @@ static void mark_unlisted(d7__claims *c) {
  * another place. */
 static void mark_suspects(d7__claims *c) {
     for (size_t s = 0; s + 1 < c->n_seen; s++) {
-        c->seen[s + 1].suspect |= c->seen[s + 1].joined && c->seen[s].unlisted;
-        c->seen[s].suspect |= c->seen[s + 1].joined && c->seen[s + 1].unlisted;
+        d7__claims_seen(c, s + 1)->suspect |=
+            d7__claims_seen(c, s + 1)->joined && d7__claims_seen(c, s)->unlisted;
+        d7__claims_seen(c, s)->suspect |=
+            d7__claims_seen(c, s + 1)->joined && d7__claims_seen(c, s + 1)->unlisted;
     }
     for (size_t k = 0; k < c->n_indexes; k++) {
         const d7__claim_index *i = &c->indexes[k];
         if (i->standing != D7__CLAIM_MOVED)
             continue;
         if (i->before != UINT64_MAX)
-            c->seen[i->n_seen - 1].suspect = true;
+            d7__claims_seen(c, i->n_seen - 1)->suspect = true;
         if (i->page_behind)
-            c->seen[i->n_seen].suspect = true;
+            d7__claims_seen(c, i->n_seen)->suspect = true;
     }
 }
 

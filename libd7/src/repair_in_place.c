@@ -4,7 +4,7 @@
  *   ... last whole page, island | global index | padding, epilogue         as it shall be
  *                               E
  *
- * What is to follow E is made in memory. As far as the file has these very bytes already (the writer, or a repair, was
+ * What is to follow E is made twice. As far as the file has these very bytes already (the writer, or a repair, was
  * interrupted while it closed the file) they stay; what differs is copied aside, cut off, and the rest is written:
  *
  *   copy of the cut end, synced -> cut, synced -> index, synced -> epilogue, synced
@@ -26,13 +26,13 @@ typedef struct closing {
     const d7_repair_options *o;
     d7_reader *r;
     const char *path;
-    d7__page_ref *pages; /* [n_pages] in the order of the file */
-    size_t n_pages;
+    d7__page_log pages; /* in the order of the file */
+    uint64_t first_page;
     uint64_t end;        /* E */
     uint64_t kept_index; /* where a left-over index that must stay ends; 0: there is none */
-    uint64_t index_end;  /* of what is to be written: where the index ends */
-    uint64_t same;       /* the file has what is to be written up to here */
-    d7__out out;         /* what is to be written, from E on */
+    uint64_t same;       /* the file has what is to be written up to here; */
+    bool differs;        /* and there something else */
+    d7_error *failure;   /* of comparing */
     d7__tail_file file;
     d7_repair_report *report;
 } closing;
@@ -102,7 +102,7 @@ static int has_island(closing *c, uint64_t end, bool *ret, d7_error *err) {
  * time, or stands where no island can be due yet. */
 static int is_leftover(closing *c, const d7__entry *e, const listing *l, bool *ret, d7_error *err) {
     *ret = l->has_marker;
-    if (l->has_marker || l->n_pages == 0 || c->n_pages == 0 || l->first_page != c->pages[0].offset)
+    if (l->has_marker || l->n_pages == 0 || c->pages.n == 0 || l->first_page != c->first_page)
         return 0;
     if (e->offset / D7_BLOCK_BYTES < c->r->header.index_step) {
         *ret = true;
@@ -143,13 +143,15 @@ static int refuse(const closing *c, const char *why, d7_error *err) {
 }
 
 static int find_whole_part(closing *c, d7_error *err) {
-    if (d7__map_list(c->r, &c->pages, &c->n_pages) != 0)
+    d7__page_ref first = {0};
+    if (d7__map_list(c->r, &c->r->alloc, &c->pages) != 0)
         return d7__reader_no_memory(c->r, err);
     c->end = c->r->data_start;
-    if (c->n_pages) {
+    if (d7__page_log_next(&c->pages, &(d7__page_cursor){0}, &first)) {
         d7__found found;
         d7__entry e;
-        int rc = d7__entry_at(&c->r->framing, c->pages[c->n_pages - 1].offset, &found, &e, err);
+        c->first_page = first.offset;
+        int rc = d7__entry_at(&c->r->framing, c->pages.last, &found, &e, err);
         if (rc != 0)
             return rc;
         if (found != D7__FOUND_ENTRY)
@@ -161,61 +163,96 @@ static int find_whole_part(closing *c, d7_error *err) {
 
 /* ---- what is to follow ---- */
 
-static int put_index(closing *c, const d7__index_content *content, uint64_t *ret_offset) {
-    const d7_alloc *a = &c->r->alloc;
-    *ret_offset = D7_NO_OFFSET;
-    for (d7__index_part part = {0}; d7__index_next_part(content, &part);) {
-        size_t bytes = d7__index_entry_bytes(&part);
-        uint8_t *entry = d7__new(a, bytes);
-        int rc = entry ? d7__out_reserve(&c->out, 1, bytes) : D7_ERR_NOMEM;
-        if (rc == 0) {
-            uint64_t offset = d7__out_entry(&c->out, entry, d7__index_pack(content, &part, entry));
-            *ret_offset = *ret_offset == D7_NO_OFFSET ? offset : *ret_offset;
-        }
-        d7__release(a, entry);
-        if (rc != 0)
-            return rc;
-    }
+static int put_entry(d7__out *out, const uint8_t *entry, size_t bytes, uint64_t *ret_offset) {
+    if (d7__out_reserve(out, 1, bytes + D7_BLOCK_BYTES) != 0)
+        return D7_ERR_NOMEM;
+    *ret_offset = d7__out_entry(out, entry, bytes);
     return 0;
 }
 
-static int make_ending(closing *c, d7_error *err) {
+/* The global index, one entry after the other; *ret_offset: of the first. */
+static int put_index(closing *c, d7__out *out, uint64_t *ret_offset, d7_error *err) {
     const d7__attributes *attributes = &c->r->attributes;
-    const d7__index_content all = {.pages = c->pages,
-                                   .n_pages = c->n_pages,
+    const d7__index_content all = {.log = &c->pages,
+                                   .n_pages = c->pages.n,
                                    .attributes = attributes->items,
                                    .n_attributes = attributes->n,
                                    .marker = &d7__marker};
-    uint8_t epilogue[D7__EPILOGUE_MAX];
-    uint64_t index_offset;
-    c->out = (d7__out){.io = &c->r->io, .alloc = &c->r->alloc, .path = c->path, .written = c->end};
-    int rc = put_index(c, &all, &index_offset);
-    c->index_end = d7__out_framed(&c->out);
-    size_t bytes = rc == 0 ? d7__epilogue_pack(index_offset, epilogue) : 0;
-    if (rc == 0)
-        rc = d7__out_reserve(&c->out, 1, D7_BLOCK_BYTES + bytes);
-    if (rc != 0)
-        return d7__reader_no_memory(c->r, err);
-    d7__out_pad(&c->out);
-    d7__out_entry(&c->out, epilogue, bytes);
+    *ret_offset = D7_NO_OFFSET;
+    for (d7__index_part part = {0}; d7__index_next_part(&all, &part);) {
+        uint64_t offset = 0;
+        uint8_t *entry = d7__new(&c->r->alloc, d7__index_entry_bytes(&part));
+        int rc = entry ? put_entry(out, entry, d7__index_pack(&all, &part, entry), &offset) : D7_ERR_NOMEM;
+        d7__release(&c->r->alloc, entry);
+        if (rc != 0)
+            return d7__reader_no_memory(c->r, err);
+        *ret_offset = *ret_offset == D7_NO_OFFSET ? offset : *ret_offset;
+        rc = d7__out_flush(out, err);
+        if (rc != 0)
+            return rc;
+    }
     return 0;
 }
 
-/* How far the file has it already. */
-static int compare_ending(closing *c, d7_error *err) {
-    const d7__source *s = &c->r->source;
-    uint64_t end = d7__out_framed(&c->out), to = end < s->size ? end : s->size;
-    const uint8_t *want = c->out.pending.data + c->out.taken, *have;
-    for (c->same = c->end; c->same < to;) {
-        size_t n = to - c->same < D7_BLOCK_BYTES ? (size_t)(to - c->same) : D7_BLOCK_BYTES;
-        int rc = d7__source_get(&c->r->source, c->same, n, &have, err);
+static int put_epilogue(closing *c, d7__out *out, uint64_t index_offset, d7_error *err) {
+    uint8_t epilogue[D7__EPILOGUE_MAX];
+    size_t bytes = d7__epilogue_pack(index_offset, epilogue);
+    if (d7__out_reserve(out, 1, D7_BLOCK_BYTES + bytes) != 0)
+        return d7__reader_no_memory(c->r, err);
+    d7__out_pad(out);
+    d7__out_entry(out, epilogue, bytes);
+    return d7__out_flush(out, err);
+}
+
+/* Hands all of it to io->pwrite(), from E on, and syncs in between where `sync` is set. */
+static int put_ending(closing *c, const d7_io *io, void *file, bool sync, d7_error *err) {
+    d7__out out = {.io = io, .alloc = &c->r->alloc, .file = file, .path = c->path, .written = c->end};
+    uint64_t index_offset;
+    int rc = put_index(c, &out, &index_offset, err);
+    if (rc == 0 && sync)
+        rc = d7__tail_file_sync(&c->file, err);
+    if (rc == 0)
+        rc = put_epilogue(c, &out, index_offset, err);
+    if (rc == 0 && sync)
+        rc = d7__tail_file_sync(&c->file, err);
+    d7__release(&c->r->alloc, out.pending.data);
+    return rc;
+}
+
+/* ---- how far the file has it already ---- */
+
+/* Takes what would be written, and holds it against the file. */
+static int64_t compare_pwrite(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset) {
+    closing *c = ctx;
+    const uint8_t *want = data, *have;
+    (void)file;
+    for (uint64_t n; !c->differs && c->same < offset + bytes;) {
+        uint64_t left = c->r->source.size - c->same;
+        n = offset + bytes - c->same;
+        n = n < D7_BLOCK_BYTES ? n : D7_BLOCK_BYTES;
+        n = n < left ? n : left;
+        c->differs = n == 0;
+        int rc = n ? d7__source_get(&c->r->source, c->same, (size_t)n, &have, c->failure) : 0;
         if (rc != 0)
-            return rc;
-        for (size_t i = 0; i < n; i++, c->same++)
-            if (have[i] != want[c->same - c->end])
-                return 0;
+            return -EIO;
+        for (uint64_t i = 0; i < n && !c->differs; i++) {
+            c->differs = have[i] != want[c->same - offset];
+            c->same += !c->differs;
+        }
     }
-    return 0;
+    return (int64_t)bytes;
+}
+
+static int compare_ending(closing *c, d7_error *err) {
+    d7_error failure = {0}, ignored;
+    const d7_io comparing = {.ctx = c, .pwrite = compare_pwrite};
+    c->same = c->end;
+    c->differs = false;
+    c->failure = &failure;
+    int rc = put_ending(c, &comparing, NULL, false, &ignored);
+    if (rc != 0 && err)
+        *err = failure.code ? failure : ignored;
+    return failure.code ? failure.code : rc;
 }
 
 /* ---- changing the file ---- */
@@ -242,16 +279,9 @@ static int cut_end(closing *c, d7_error *err) {
     return rc;
 }
 
-/* Writes what is to be there of [from, to), and syncs. What was there already is written again, the same, so that this sync
- * answers for it too. */
-static int write_part(closing *c, uint64_t from, uint64_t to, d7_error *err) {
-    const uint8_t *bytes = c->out.pending.data + c->out.taken + (from - c->end);
-    int rc = d7__tail_file_write(&c->file, bytes, (size_t)(to - from), from, err);
-    return rc == 0 ? d7__tail_file_sync(&c->file, err) : rc;
-}
-
+/* What is there already of the ending is written again, the same, so that its syncs answer for that too. */
 static int change(closing *c, d7_error *err) {
-    uint64_t size, end = d7__out_framed(&c->out);
+    uint64_t size;
     int rc = d7__tail_file_open(&c->file, &c->r->io, c->path, D7_IO_WRITE, 0, err);
     if (rc == 0 && c->r->io.lock(c->r->io.ctx, c->file.file) == -EAGAIN)
         return d7__fail(err, D7_ERR_LOCKED, 0, D7_NO_OFFSET, "%s: a writer holds this file", c->path);
@@ -261,11 +291,7 @@ static int change(closing *c, d7_error *err) {
         rc = refuse(c, "it has changed since it was looked at", err);
     if (rc == 0)
         rc = cut_end(c, err);
-    if (rc == 0)
-        rc = write_part(c, c->end, c->index_end, err);
-    if (rc == 0)
-        rc = write_part(c, c->index_end, end, err);
-    return rc;
+    return rc == 0 ? put_ending(c, &c->r->io, c->file.file, true, err) : rc;
 }
 
 /* ---- all of it ---- */
@@ -301,8 +327,6 @@ static int prepare(closing *c, d7_error *err) {
     if (rc == 0 && (d.first < c->end || has_unplaced(c->r)))
         rc = refuse(c, d.text, err);
     if (rc == 0)
-        rc = make_ending(c, err);
-    if (rc == 0)
         rc = compare_ending(c, err);
     if (rc == 0 && c->same < c->kept_index)
         rc = refuse(c, "it ends in an index that another writer made", err);
@@ -316,11 +340,9 @@ static int close_it(closing *c, d7_error *err) {
     if (rc == 0)
         rc = change(c, err);
     d7__tail_file_close(&c->file);
-    if (rc == 0)
-        rc = d7__repair_verify(c->path, c->o, NULL, NULL, err);
-    d7__release(&c->r->alloc, c->pages);
-    d7__release(&c->r->alloc, c->out.pending.data);
-    return rc;
+    d7__page_log_free(&c->r->alloc, &c->pages);
+    d7__map_free(c->r); /* the reader that verifies has one too */
+    return rc == 0 ? d7__repair_verify(c->path, c->o, NULL, NULL, err) : rc;
 }
 
 int d7_repair_in_place(const char *path, const d7_repair_options *options, d7_repair_report *ret_report,

@@ -86,6 +86,17 @@ static void taken_settle(d7__taken *t) {
     }
 }
 
+/* ---- items ---- */
+
+int d7__repair_read(const d7__repair_plan *p, uint32_t ds, uint64_t from, size_t n, void *out,
+                    d7_error *err) {
+    uint64_t paged = p->columns[ds].paged;
+    if (from < paged)
+        return d7_reader_read(p->r, ds, from, n, out, err);
+    d7__tail_values(p->tailed, ds, from - paged, n, out);
+    return 0;
+}
+
 /* ---- columns ---- */
 
 /* Do pages before the last all hold as many items as the header says? If not, nobody knows how many a damaged one held. */
@@ -106,7 +117,7 @@ static int plan_column(d7__repair_plan *p, uint32_t ds) {
     size_t n_before = t->n;
     bool regular = is_regular(p, ds);
     d7_page_info page;
-    d7_dataset_info info = {0}, tailed = {0};
+    d7_dataset_info info = {0};
     if (d7_reader_dataset(p->r, ds, &info) != 0)
         return D7_ERR_ARG;
     c->paged = c->there = c->limit = info.items;
@@ -123,9 +134,8 @@ static int plan_column(d7__repair_plan *p, uint32_t ds) {
         }
     }
     bool whole_end = c->limit == c->there && !(t->n > n_before && t->ranges[t->n - 1].to >= c->limit);
-    if (p->tailed && whole_end && !c->more_lost && d7_reader_dataset(p->tailed, ds, &tailed) == 0 &&
-        tailed.paged_items == c->paged)
-        c->there = c->limit = tailed.items;
+    if (p->tailed && whole_end && !c->more_lost && p->tail[ds].from == c->paged)
+        c->there = c->limit = p->tail[ds].to;
     for (; t->n > n_before && t->ranges[t->n - 1].to >= c->limit; t->n--)
         c->limit = t->ranges[t->n - 1].from;
     c->more_lost |= p->survey.untold;
@@ -214,13 +224,12 @@ static uint64_t last_within(const uint64_t *values, uint64_t n, uint64_t photons
 }
 
 /* Entries [from, to) of ms, all in whole pages or all in the tail: how many of them stay. */
-static int keep_ms(const d7__repair_plan *p, d7_reader *r, uint64_t from, uint64_t to, uint64_t *ret,
-                   d7_error *err) {
+static int keep_ms(const d7__repair_plan *p, uint64_t from, uint64_t to, uint64_t *ret, d7_error *err) {
     size_t n = (size_t)(to - from);
     uint64_t *values = d7__new(&p->r->alloc, n * sizeof *values);
     if (!values)
         return d7__reader_no_memory(p->r, err);
-    int rc = d7_reader_read(r, p->ms, from, n, values, err);
+    int rc = d7__repair_read(p, p->ms, from, n, values, err);
     if (rc == 0)
         *ret = last_within(values, n, p->takens[D7__TAKEN_PHOTONS].limit);
     d7__release(&p->r->alloc, values);
@@ -237,7 +246,7 @@ static int plan_ms(d7__repair_plan *p, d7_error *err) {
     if (p->keep_ragged)
         return 0;
     if (c->limit > c->paged) {
-        rc = keep_ms(p, p->tailed, c->paged, c->limit, &kept, err);
+        rc = keep_ms(p, c->paged, c->limit, &kept, err);
         c->limit = c->paged + kept;
     }
     for (size_t i = p->r->datasets[p->ms].n_pages; rc == 0 && kept == 0 && i > 0; i--) {
@@ -247,7 +256,7 @@ static int plan_ms(d7__repair_plan *p, d7_error *err) {
         uint64_t end = page.first_item + page.n_items;
         end = end < c->limit ? end : c->limit;
         if (!page.damaged)
-            rc = keep_ms(p, p->r, page.first_item, end, &kept, err);
+            rc = keep_ms(p, page.first_item, end, &kept, err);
         c->limit = page.first_item + kept;
     }
     t->limit = c->limit;

@@ -267,8 +267,8 @@ static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bo
 /* Does any page begin at or behind `at`? */
 static bool pages_behind(const survey *s, uint64_t at) {
     const d7__claims *c = &s->claims;
-    return (c->n_seen && c->seen[c->n_seen - 1].offset >= at) ||
-           (c->n_listed && c->listed[c->n_listed - 1].offset >= at);
+    return (c->n_seen && d7__claims_seen(c, c->n_seen - 1)->offset >= at) ||
+           (c->n_listed && d7__claims_listed(c, c->n_listed - 1).offset >= at);
 }
 
 /* The hole that ends at `offset`, or begins there. */
@@ -344,7 +344,7 @@ static int suspect_page_before(survey *s, const hole *h, d7_error *err) {
         return rc;
     rc = read_head(s, h->from, &good, &head, &end, err);
     if (rc == 0 && !good)
-        s->claims.seen[h->n_seen - 1].suspect = true;
+        d7__claims_seen(&s->claims, h->n_seen - 1)->suspect = true;
     return rc;
 }
 
@@ -381,8 +381,8 @@ static int read_missed_index(survey *s, d7_error *err) {
 /* Pages end before the global index, whatever is left of that. */
 static void leave_out_behind_end(survey *s) {
     d7__claims *c = &s->claims;
-    for (size_t i = c->n_seen; i > 0 && c->seen[i - 1].offset >= s->pages_end; i--)
-        c->seen[i - 1].unlisted = true;
+    for (size_t i = c->n_seen; i > 0 && d7__claims_seen(c, i - 1)->offset >= s->pages_end; i--)
+        d7__claims_seen(c, i - 1)->unlisted = true;
 }
 
 static int find_end(survey *s, d7_error *err) {
@@ -398,34 +398,20 @@ static int find_end(survey *s, d7_error *err) {
 
 /* ---- the map ---- */
 
-/* Makes room for the pages that were seen, in one piece for each dataset. */
-static int map_reserve(survey *s) {
-    const d7__claims *c = &s->claims;
-    size_t *n = d7__new(&s->r->alloc, s->r->header.n_datasets * sizeof *n);
-    int rc = n ? 0 : D7_ERR_NOMEM;
-    for (size_t i = 0; rc == 0 && i < c->n_seen; i++)
-        n[c->seen[i].dataset_id]++;
-    for (size_t ds = 0; rc == 0 && ds < s->r->header.n_datasets; ds++) {
-        d7__reader_dataset *d = &s->r->datasets[ds];
-        rc = d7__grow(&s->r->alloc, &d->offsets, &d->cap_pages, n[ds], sizeof *d->offsets);
-    }
-    d7__release(&s->r->alloc, n);
-    return rc;
-}
-
 static int map_pages(survey *s) {
     const d7__claims *c = &s->claims;
-    if (map_reserve(s) != 0)
-        return D7_ERR_NOMEM;
     for (size_t i = 0; i < c->n_seen; i++) {
-        s->result->n_unlisted += c->seen[i].unlisted;
-        if ((c->seen[i].listed || !c->seen[i].unlisted) &&
-            d7__map_add(s->r, c->seen[i].dataset_id, c->seen[i].offset) != 0)
+        const d7__seen_page *page = d7__claims_seen(c, i);
+        s->result->n_unlisted += page->unlisted;
+        if ((page->listed || !page->unlisted) &&
+            d7__map_add(s->r, (uint32_t)page->dataset_id, page->offset) != 0)
             return D7_ERR_NOMEM;
     }
-    for (size_t i = 0; i < c->n_listed; i++)
-        if (d7__map_add(s->r, c->listed[i].dataset_id, c->listed[i].offset) != 0)
+    for (size_t i = 0; i < c->n_listed; i++) {
+        d7__page_ref page = d7__claims_listed(c, i);
+        if (d7__map_add(s->r, page.dataset_id, page.offset) != 0)
             return D7_ERR_NOMEM;
+    }
     for (size_t i = 0; i < s->n_lost; i++)
         if (d7__map_add(s->r, s->lost[i].dataset_id, s->lost[i].offset) != 0)
             return D7_ERR_NOMEM;
@@ -434,13 +420,14 @@ static int map_pages(survey *s) {
 }
 
 static int condemn_suspects(survey *s, d7_error *err) {
-    const d7__claims *c = &s->claims;
     int rc = 0;
-    for (size_t i = 0; i < c->n_seen && rc == 0; i++)
-        if (c->seen[i].suspect && !c->seen[i].unlisted)
-            rc = d7__page_condemn(s->r, c->seen[i].dataset_id,
-                                  d7__map_find(&s->r->datasets[c->seen[i].dataset_id], c->seen[i].offset),
+    for (size_t i = 0; i < s->claims.n_seen && rc == 0; i++) {
+        const d7__seen_page *page = d7__claims_seen(&s->claims, i);
+        uint32_t ds = (uint32_t)page->dataset_id;
+        if (page->suspect && !page->unlisted)
+            rc = d7__page_condemn(s->r, ds, d7__map_find(&s->r->datasets[ds], page->offset),
                                   "a part of it is of another place in the file", err);
+    }
     return rc;
 }
 

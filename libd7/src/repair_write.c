@@ -37,23 +37,23 @@ static void map_ms(const writing *x, const uint64_t *from, uint64_t *to, size_t 
 }
 
 /* Copies items [from, from + n), all of which are kept. */
-static int copy_items(writing *x, d7_reader *r, uint32_t ds, uint64_t from, size_t n, d7_error *err) {
+static int copy_items(writing *x, uint32_t ds, uint64_t from, size_t n, d7_error *err) {
     size_t bytes = n * item_bytes(x, ds);
     int rc = room_for(x, &x->values, bytes, err);
     if (rc == 0)
-        rc = d7_reader_read(r, ds, from, n, x->values.data, err);
+        rc = d7__repair_read(x->p, ds, from, n, x->values.data, err);
     if (rc == 0 && ds == x->p->ms)
         map_ms(x, (const uint64_t *)(void *)x->values.data, (uint64_t *)(void *)x->values.data, n);
     return rc == 0 ? d7_writer_append(x->w, ds, x->values.data, n, err) : rc;
 }
 
 /* Copies what is kept of items [from, to), a page's or a part of the tail. */
-static int copy_kept(writing *x, d7_reader *r, uint32_t ds, uint64_t from, uint64_t to, d7_error *err) {
+static int copy_kept(writing *x, uint32_t ds, uint64_t from, uint64_t to, d7_error *err) {
     const d7__repair_column *c = &x->p->columns[ds];
     d7__range range;
     int rc = 0;
     while (rc == 0 && d7__taken_kept(&x->p->takens[c->taken], c->limit, from, to, &range)) {
-        rc = copy_items(x, r, ds, range.from, (size_t)(range.to - range.from), err);
+        rc = copy_items(x, ds, range.from, (size_t)(range.to - range.from), err);
         from = range.to;
     }
     return rc;
@@ -138,9 +138,7 @@ static int write_page(writing *x, uint32_t ds, uint64_t number, d7_error *err) {
         if (rc == 0 && as_it_is)
             rc = copy_entry(x, ds, number, (size_t)page.n_items, &as_it_is, err);
     }
-    return rc != 0 || as_it_is
-               ? rc
-               : copy_kept(x, x->p->r, ds, page.first_item, page.first_item + page.n_items, err);
+    return rc != 0 || as_it_is ? rc : copy_kept(x, ds, page.first_item, page.first_item + page.n_items, err);
 }
 
 static int write_pages(writing *x, d7_progress_fn *progress, void *ctx, d7_error *err) {
@@ -165,7 +163,7 @@ static int write_tail(writing *x, d7_error *err) {
         const d7__repair_column *c = &x->p->columns[ds];
         for (uint64_t at = c->paged; at < c->limit && rc == 0; at += PIECE_ITEMS) {
             uint64_t to = c->limit - at < PIECE_ITEMS ? c->limit : at + PIECE_ITEMS;
-            rc = copy_kept(x, x->p->tailed, ds, at, to, err);
+            rc = copy_kept(x, ds, at, to, err);
         }
     }
     return rc;
@@ -253,7 +251,7 @@ int d7__repair_write(const d7__repair_plan *p, const char *path, const d7_repair
         rc = write_pages(&x, progress, ctx, err);
     if (rc == 0)
         rc = write_tail(&x, err);
-    d7__map_free(p->r); /* the index that is now made takes as much memory as the map, and more */
+    d7__map_free(p->r); /* an entry of the index that is now made may be large */
     if (rc == 0)
         rc = d7_writer_close(x.w, err);
     d7_writer_free(x.w);

@@ -40,7 +40,7 @@ static void check_narrow_readers(d7__verifier *v) {
         if (r->datasets[i].n_pages == 0)
             continue;
         d7_problem p =
-            d7__problem(D7_PROBLEM_NARROW_READERS, r->datasets[i].offsets[0],
+            d7__problem(D7_PROBLEM_NARROW_READERS, d7__map_offset(&r->datasets[i], 0),
                         "datasets from the %dth on have pages: some readers lose them", NARROW_DATASETS + 1);
         p.dataset_id = (uint32_t)i;
         d7__problems_add(&v->r->problems, &p);
@@ -60,10 +60,12 @@ static int check_data(d7__verifier *v, const d7__entry *entry, d7__cursor body, 
     d7__verify_island_due(v, offset);
     v->page_seen = true;
     v->sum.pages++;
-    if (d7__grow(&v->r->alloc, &v->unlisted, &v->cap_unlisted, v->n_unlisted + 1, sizeof *v->unlisted) != 0)
+    if (d7__page_log_reserve(&v->r->alloc, &v->unlisted) != 0)
         return d7__reader_no_memory(v->r, err);
-    v->unlisted[v->n_unlisted++] = (d7__page_ref){
-        .offset = offset, .dataset_id = dataset_id > UINT32_MAX ? UINT32_MAX : (uint32_t)dataset_id};
+    d7__page_log_add(
+        &v->unlisted,
+        (d7__page_ref){.offset = offset,
+                       .dataset_id = dataset_id > UINT32_MAX ? UINT32_MAX : (uint32_t)dataset_id});
     return d7__verify_page(v, entry, dataset_id, err);
 }
 
@@ -237,7 +239,7 @@ static void verifier_free(d7__verifier *v) {
     for (size_t i = 0; v->columns && i < v->r->header.n_datasets; i++)
         d7__release(alloc, v->columns[i].runs);
     d7__release(alloc, v->columns);
-    d7__release(alloc, v->unlisted);
+    d7__page_log_free(alloc, &v->unlisted);
     d7__release(alloc, v->island.listed);
     d7__attributes_free(&v->attributes);
     d7__verify_sums_free(v);

@@ -57,10 +57,9 @@ typedef struct d7__verifier {
     bool page_seen;
     bool lengths_judged;
     bool epilogue_seen;
-    bool index_last;        /* the last entry was an Index */
-    uint64_t n_global;      /* Index entries of the global index */
-    d7__page_ref *unlisted; /* pages since the last island */
-    size_t n_unlisted, cap_unlisted;
+    bool index_last;       /* the last entry was an Index */
+    uint64_t n_global;     /* Index entries of the global index */
+    d7__page_log unlisted; /* pages since the last island */
     d7__island island;
     d7__column *columns;       /* [n_datasets] */
     d7__attributes attributes; /* of islands, to be found again in the global index */

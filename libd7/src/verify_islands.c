@@ -17,15 +17,19 @@ static int compare_refs(const void *a, const void *b) {
  * map was reported already. */
 static void check_list(d7__verifier *v) {
     d7__island *is = &v->island;
-    size_t at = 0, lacking = 0;
+    size_t lacking = 0;
+    d7__page_cursor at = {0};
+    d7__page_ref unlisted;
+    bool more = d7__page_log_next(&v->unlisted, &at, &unlisted);
     if (is->n_listed)
         qsort(is->listed, is->n_listed, sizeof *is->listed, compare_refs);
     for (size_t i = 0; i < is->n_listed; i++) {
         const d7__page_ref *page = &is->listed[i];
-        for (; at < v->n_unlisted && compare_refs(&v->unlisted[at], page) < 0; at++)
+        for (; more && compare_refs(&unlisted, page) < 0;
+             more = d7__page_log_next(&v->unlisted, &at, &unlisted))
             lacking++;
-        if (at < v->n_unlisted && compare_refs(&v->unlisted[at], page) == 0)
-            at++;
+        if (more && compare_refs(&unlisted, page) == 0)
+            more = d7__page_log_next(&v->unlisted, &at, &unlisted);
         else if (page->offset < v->span_start)
             d7__verify_report(v, D7_PROBLEM_ISLAND_LIST, is->offset, page->dataset_id,
                               "the island lists a page from before the last island");
@@ -34,7 +38,7 @@ static void check_list(d7__verifier *v) {
             d7__verify_report(v, D7_PROBLEM_MISSING_PAGE, page->offset, page->dataset_id,
                               "an island lists a page that is not there");
     }
-    lacking += v->n_unlisted - at;
+    lacking += v->unlisted.n - at.n + more;
     if (lacking) {
         d7_problem p = d7__problem(D7_PROBLEM_ISLAND_LIST, is->offset,
                                    "the island does not list %zu of the pages since the one before", lacking);
@@ -56,7 +60,7 @@ static void end_island(d7__verifier *v) {
     check_list(v);
     if (is->due)
         v->next_island = block_after(v, is->offset);
-    v->n_unlisted = 0;
+    d7__page_log_clear(&v->unlisted);
     v->span_start = is->end;
     is->there = false;
 }

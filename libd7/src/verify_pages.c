@@ -140,7 +140,7 @@ static int find_again(d7__verifier *v, uint64_t offset, d7__entry *entry, bool *
 static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry *entry, d7_error *err) {
     d7_reader *r = v->r;
     d7__column *c = &v->columns[ds];
-    uint64_t offset = r->datasets[ds].offsets[page];
+    uint64_t offset = d7__map_offset(&r->datasets[ds], page);
     d7__entry again;
     bool there = entry != NULL;
     r->page_items = 0;
@@ -157,7 +157,7 @@ static int look_into(d7__verifier *v, uint32_t ds, size_t page, const d7__entry 
     v->place.dataset_id = ds;
     v->place.first_item = c->items;
     v->place.n_items = r->page_items;
-    c->unknown_end = r->datasets[ds].damaged && r->datasets[ds].damaged[page];
+    c->unknown_end = d7__page_is_damaged(&r->datasets[ds], page);
     if (c->unknown_end) {
         v->place.n_items = r->datasets[ds].items_per_page;
         c->items += v->place.n_items;
@@ -176,7 +176,7 @@ int d7__verify_passed(d7__verifier *v, uint32_t ds, uint64_t offset, d7_error *e
     const d7__reader_dataset *d = &v->r->datasets[ds];
     d7__column *c = &v->columns[ds];
     int rc = 0;
-    for (; c->cursor < d->n_pages && d->offsets[c->cursor] < offset && rc == 0; c->cursor++)
+    for (; c->cursor < d->n_pages && d7__map_offset(d, c->cursor) < offset && rc == 0; c->cursor++)
         rc = look_into(v, ds, c->cursor, NULL, err);
     return rc;
 }
@@ -217,7 +217,7 @@ int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id
     }
     d7__entry again = *entry;
     bool there = true;
-    if (c->cursor < d->n_pages && d->offsets[c->cursor] < offset) {
+    if (c->cursor < d->n_pages && d7__map_offset(d, c->cursor) < offset) {
         int rc = d7__verify_passed(v, ds, offset, err);
         if (rc == 0)
             rc = find_again(v, offset, &again, &there, err);

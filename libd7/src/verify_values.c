@@ -120,7 +120,7 @@ static void check_bits(d7__verifier *v, uint32_t ds, size_t page, uint64_t first
         if (load(values, i, size) > largest)
             add_wrong(&w, i);
     d7_problem p =
-        d7__problem(D7_PROBLEM_VALUE_RANGE, v->r->datasets[ds].offsets[page],
+        d7__problem(D7_PROBLEM_VALUE_RANGE, d7__map_offset(&v->r->datasets[ds], page),
                     "item %" PRIu64 " is %" PRIu64 ", but the largest value of %s (%u) is %" PRIu64,
                     first + w.first, load(values, w.first, size), c->bits_from, c->bits, largest);
     report_wrong(v, kind, page, &w, &p, ds, first);
@@ -147,7 +147,7 @@ static void check_ms(d7__verifier *v, uint32_t ds, size_t page, uint64_t first, 
     if (w.n == 0)
         return;
     d7_problem p =
-        d7__problem(D7_PROBLEM_MS_ORDER, v->r->datasets[ds].offsets[page],
+        d7__problem(D7_PROBLEM_MS_ORDER, d7__map_offset(&v->r->datasets[ds], page),
                     "item %" PRIu64 " is %" PRIu64 ", after %" PRIu64 ": the index of a photon went back",
                     first + w.first, value, before);
     report_wrong(v, kind, page, &w, &p, ds, first);

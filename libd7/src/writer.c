@@ -188,7 +188,7 @@ void d7_writer_free(d7_writer *w) {
         d7__release(&alloc, w->datasets[i].pending);
     d7__attributes_free(&w->attributes);
     d7__release(&alloc, w->datasets);
-    d7__release(&alloc, w->pages);
+    d7__page_log_free(&alloc, &w->pages);
     d7__release(&alloc, w->span);
     d7__release(&alloc, w->in_span);
     d7__release(&alloc, w->unlisted);
@@ -223,7 +223,7 @@ uint64_t d7_writer_items(const d7_writer *w, uint32_t dataset_id) {
 }
 
 uint64_t d7_writer_pages(const d7_writer *w) {
-    return w->n_pages;
+    return w->pages.n;
 }
 
 uint64_t d7_writer_framed_bytes(const d7_writer *w) {

@@ -13,8 +13,9 @@
  * of d7_writer_close(), each of which is begun once and may be gone on with after a full disk. */
 typedef enum d7__writer_stage {
     D7__WRITER_OPEN,
-    D7__WRITER_CLOSING_PAGES, /* last pages, then the global index, are being framed */
-    D7__WRITER_CLOSING_INDEX, /* framed up to the index; to be written and synced */
+    D7__WRITER_CLOSING_PAGES, /* last pages are being framed */
+    D7__WRITER_CLOSING_INDEX, /* the global index, entry by entry, */
+    D7__WRITER_CLOSING_SYNC,  /* is framed; to be written and synced */
     D7__WRITER_CLOSING_END,   /* epilogue framed; to be written and synced */
     D7__WRITER_CLOSED,
     D7__WRITER_FAILED
@@ -50,10 +51,9 @@ struct d7_writer {
     d7__writer_dataset *datasets;
     uint32_t index_step, bytes_per_page;
 
-    d7__page_ref *pages; /* [n_pages] all; the running list of the next island begins at first_unlisted */
-    size_t n_pages, cap_pages;
-    size_t first_unlisted;
-    uint64_t next_island; /* block at or past which one is due */
+    d7__page_log pages;             /* all */
+    d7__page_cursor unlisted_pages; /* the running list of the next island begins here */
+    uint64_t next_island;           /* block at or past which one is due */
 
     d7__attributes attributes;
     uint8_t *in_span; /* [attributes.cap] D7__ATTRIBUTE_ bits */
@@ -64,10 +64,11 @@ struct d7_writer {
     size_t n_unlisted, cap_unlisted;
     bool index_run; /* all since the header, or since the last island, are Index entries */
 
-    uint64_t index_bytes; /* of all pages and attributes in a global index, without the marker */
-    uint64_t global_index_offset;
-    d7__buffer encoded; /* pages and */
-    d7__buffer scratch; /* index entries on their way to `out` */
+    uint64_t index_bytes;         /* of all pages and attributes in a global index, without the marker */
+    uint64_t global_index_offset; /* once the first entry of it, */
+    d7__index_part global_index;  /* this is the last, is framed */
+    d7__buffer encoded;           /* pages and */
+    d7__buffer scratch;           /* index entries on their way to `out` */
 };
 
 /* Fills in the lengths of an attribute given as strings, and checks it. Returns 0; D7_ERR_ARG; D7_ERR_LIMIT.
@@ -105,6 +106,9 @@ int d7__writer_check_failed(d7_writer *w, d7_error *err);
 /* Flushes; D7_ERR_NOSPACE leaves the writer as it is, anything else makes it FAILED. */
 int d7__writer_drain(d7_writer *w, d7_error *err);
 
+/* The same where a piece of buffer_bytes is ready. */
+int d7__writer_drain_if_large(d7_writer *w, d7_error *err);
+
 /* Makes the writer FAILED with this error, and copies that to err. Returns its code. */
 int d7__writer_fail(d7_writer *w, const d7_error *failure, d7_error *err);
 
@@ -120,5 +124,9 @@ int d7__writer_put_pending(d7_writer *w, uint32_t dataset_id);
 /* Frames an index; the offset of its first entry goes to *ret_offset. Returns 0; D7_ERR_NOMEM with nothing
  * changed. */
 int d7__writer_put_index(d7_writer *w, const d7__index_content *content, uint64_t *ret_offset);
+
+/* The same of one entry of it. */
+int d7__writer_put_part(d7_writer *w, const d7__index_content *content, const d7__index_part *part,
+                        uint64_t *ret_offset);
 
 #endif

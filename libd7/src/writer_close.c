@@ -6,16 +6,36 @@
 #include "messages.h"
 #include "writer.h"
 
-static int frame_pages_and_index(d7_writer *w) {
-    for (size_t i = 0; i < w->n_datasets; i++)
+static int frame_pages(d7_writer *w, d7_error *err) {
+    for (size_t i = 0; i < w->n_datasets; i++) {
+        int rc = d7__writer_drain_if_large(w, err);
+        if (rc != 0)
+            return rc;
         if (w->datasets[i].n_pending && d7__writer_put_pending(w, (uint32_t)i) != 0)
-            return D7_ERR_NOMEM;
-    d7__index_content all = {.pages = w->pages,
-                             .n_pages = w->n_pages,
-                             .attributes = w->attributes.items,
-                             .n_attributes = w->attributes.n,
-                             .marker = &d7__marker};
-    return d7__writer_put_index(w, &all, &w->global_index_offset);
+            return d7__writer_no_memory(w, err);
+    }
+    return 0;
+}
+
+/* An index of very many pages has several entries: each is on its way before the next one is made. */
+static int frame_index(d7_writer *w, d7_error *err) {
+    const d7__index_content all = {.log = &w->pages,
+                                   .n_pages = w->pages.n,
+                                   .attributes = w->attributes.items,
+                                   .n_attributes = w->attributes.n,
+                                   .marker = &d7__marker};
+    for (;;) {
+        d7__index_part part = w->global_index;
+        int rc = d7__writer_drain_if_large(w, err);
+        if (rc != 0 || !d7__index_next_part(&all, &part))
+            return rc;
+        uint64_t offset;
+        if (d7__writer_put_part(w, &all, &part, &offset) != 0)
+            return d7__writer_no_memory(w, err);
+        if (!w->global_index.begun)
+            w->global_index_offset = offset;
+        w->global_index = part;
+    }
 }
 
 static int frame_epilogue(d7_writer *w) {
@@ -54,8 +74,10 @@ static int close_file(d7_writer *w, d7_error *err) {
 static int close_step(d7_writer *w, d7_error *err) {
     switch (w->stage) {
     case D7__WRITER_CLOSING_PAGES:
-        return frame_pages_and_index(w) != 0 ? d7__writer_no_memory(w, err) : 0;
-    case D7__WRITER_CLOSING_INDEX: {
+        return frame_pages(w, err);
+    case D7__WRITER_CLOSING_INDEX:
+        return frame_index(w, err);
+    case D7__WRITER_CLOSING_SYNC: {
         int rc = flush_and_sync(w, err);
         return rc == 0 && frame_epilogue(w) != 0 ? d7__writer_no_memory(w, err) : rc;
     }

@@ -27,13 +27,28 @@ static int reserve_index(d7_writer *w, const d7__index_content *content, size_t 
     return rc != 0 ? rc : d7__out_reserve(&w->out, n, sum);
 }
 
+/* Into reserved room. */
+static uint64_t put_part(d7_writer *w, const d7__index_content *content, const d7__index_part *part) {
+    size_t bytes = d7__index_pack(content, part, w->scratch.data);
+    return d7__out_entry(&w->out, w->scratch.data, bytes);
+}
+
+int d7__writer_put_part(d7_writer *w, const d7__index_content *content, const d7__index_part *part,
+                        uint64_t *ret_offset) {
+    size_t bytes = d7__index_entry_bytes(part);
+    w->scratch.n = 0;
+    if (d7__buffer_reserve(&w->alloc, &w->scratch, bytes) != 0 || d7__out_reserve(&w->out, 1, bytes) != 0)
+        return D7_ERR_NOMEM;
+    *ret_offset = put_part(w, content, part);
+    return 0;
+}
+
 int d7__writer_put_index(d7_writer *w, const d7__index_content *content, uint64_t *ret_offset) {
     if (reserve_index(w, content, 0) != 0)
         return D7_ERR_NOMEM;
     uint64_t first = UINT64_MAX;
     for (d7__index_part part = {0}; d7__index_next_part(content, &part);) {
-        size_t bytes = d7__index_pack(content, &part, w->scratch.data);
-        uint64_t offset = d7__out_entry(&w->out, w->scratch.data, bytes);
+        uint64_t offset = put_part(w, content, &part);
         first = first == UINT64_MAX ? offset : first;
     }
     *ret_offset = first;
@@ -42,8 +57,9 @@ int d7__writer_put_index(d7_writer *w, const d7__index_content *content, uint64_
 
 /* The pages and attributes since the last island. */
 static d7__index_content island_content(const d7_writer *w) {
-    return (d7__index_content){.pages = w->pages + w->first_unlisted,
-                               .n_pages = w->n_pages - w->first_unlisted,
+    return (d7__index_content){.log = &w->pages,
+                               .from = w->unlisted_pages,
+                               .n_pages = w->pages.n - w->unlisted_pages.n,
                                .attributes = w->attributes.items,
                                .order = w->span,
                                .n_attributes = w->n_span};
@@ -75,7 +91,7 @@ static int put_island(d7_writer *w, size_t more) {
         return D7_ERR_NOMEM;
     clear_span(w);
     w->index_run = true;
-    w->first_unlisted = w->n_pages;
+    w->unlisted_pages = d7__page_log_end(&w->pages);
     w->next_island = (offset / D7_BLOCK_BYTES / w->index_step + 1) * w->index_step;
     return 0;
 }
@@ -95,14 +111,13 @@ static int put_attributes(d7_writer *w) {
 
 int d7__writer_put_page(d7_writer *w, uint32_t dataset_id, const uint8_t *entry, size_t bytes,
                         size_t n_items) {
-    if (d7__grow(&w->alloc, &w->pages, &w->cap_pages, w->n_pages + 1, sizeof *w->pages) != 0 ||
+    if (d7__page_log_reserve(&w->alloc, &w->pages) != 0 ||
         (island_due(w) ? put_island(w, bytes) : d7__out_reserve(&w->out, 1, bytes)) != 0)
         return D7_ERR_NOMEM;
-    d7__page_ref *page = &w->pages[w->n_pages];
-    *page = (d7__page_ref){.offset = d7__out_entry(&w->out, entry, bytes), .dataset_id = dataset_id};
-    w->n_pages++;
+    const d7__page_ref page = {.offset = d7__out_entry(&w->out, entry, bytes), .dataset_id = dataset_id};
+    d7__page_log_add(&w->pages, page);
     w->index_run = false;
-    w->index_bytes += d7__index_page_bytes(page);
+    w->index_bytes += d7__index_page_bytes(&page);
     d7__writer_dataset *d = &w->datasets[dataset_id];
     d->paged_items += n_items;
     d->ended = n_items < d->items_per_page;
@@ -190,8 +205,7 @@ static int append_check(d7_writer *w, uint32_t dataset_id, d7_error *err) {
     return rc;
 }
 
-/* Writes when a piece of buffer_bytes is ready. */
-static int drain_if_large(d7_writer *w, d7_error *err) {
+int d7__writer_drain_if_large(d7_writer *w, d7_error *err) {
     return d7__out_pending(&w->out) >= w->buffer_bytes ? d7__writer_drain(w, err) : 0;
 }
 
@@ -244,7 +258,7 @@ int d7_writer_append(d7_writer *w, uint32_t dataset_id, const void *values, size
         return rc;
     if (n && !values)
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: the values are missing", w->path);
-    rc = drain_if_large(w, err);
+    rc = d7__writer_drain_if_large(w, err);
     if (rc != 0)
         return rc;
 
@@ -254,7 +268,7 @@ int d7_writer_append(d7_writer *w, uint32_t dataset_id, const void *values, size
         if (d->n_pending == d->items_per_page && d7__writer_put_pending(w, dataset_id) != 0)
             return d7__writer_no_memory(w, err);
         /* A full disk is for the next call to report: this one has taken a part of its values already. */
-        rc = drain_if_large(w, err);
+        rc = d7__writer_drain_if_large(w, err);
         if (rc != 0 && rc != D7_ERR_NOSPACE)
             return rc;
         if (n == 0)
@@ -281,7 +295,7 @@ int d7_writer_append_page(d7_writer *w, uint32_t dataset_id, const void *entry, 
         !d7__page_head_fits(dataset_id, entry, bytes))
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "%s: this is no page of %zu items of dataset %u",
                         w->path, n_items, dataset_id);
-    rc = drain_if_large(w, err);
+    rc = d7__writer_drain_if_large(w, err);
     if (rc != 0)
         return rc;
     if (d7__writer_put_page(w, dataset_id, entry, bytes, n_items) != 0)
@@ -293,7 +307,7 @@ int d7_writer_end_dataset(d7_writer *w, uint32_t dataset_id, d7_error *err) {
     int rc = check_dataset(w, dataset_id, err);
     if (rc != 0 || w->datasets[dataset_id].ended)
         return rc;
-    rc = drain_if_large(w, err);
+    rc = d7__writer_drain_if_large(w, err);
     if (rc != 0)
         return rc;
     if (w->datasets[dataset_id].n_pending && d7__writer_put_pending(w, dataset_id) != 0)
@@ -306,7 +320,7 @@ int d7_writer_put_attributes(d7_writer *w, d7_error *err) {
     int rc = d7__writer_check_open(w, err);
     if (rc != 0 || w->n_unlisted == 0)
         return rc;
-    rc = drain_if_large(w, err);
+    rc = d7__writer_drain_if_large(w, err);
     if (rc != 0)
         return rc;
     return (island_due(w) ? put_island(w, 0) : put_attributes(w)) != 0 ? d7__writer_no_memory(w, err) : 0;

@@ -83,8 +83,9 @@ static int find_last_island(d7_writer *w, d7_reader *r, uint64_t *ret_end, d7_er
         *ret_end = r->data_start;
         return island_at(r, r->data_start, &there, &offset, ret_end, err); /* attributes known early */
     }
-    while (w->first_unlisted < w->n_pages && w->pages[w->first_unlisted].offset < *ret_end)
-        w->first_unlisted++;
+    d7__page_ref page;
+    for (d7__page_cursor at = {0}; d7__page_log_next(&w->pages, &at, &page) && page.offset < *ret_end;)
+        w->unlisted_pages = at;
     w->next_island = (offset / D7_BLOCK_BYTES / step + 1) * step;
     return 0;
 }
@@ -139,13 +140,13 @@ static int take_attributes(d7_writer *w, d7_reader *r, const d7_tail_slot *slot,
 
 /* Takes the reader's pages. */
 static int take_pages(d7_writer *w, d7_reader *r, const d7_tail_slot *slot, d7_error *err) {
-    if (d7__map_list(r, &w->pages, &w->n_pages) != 0)
+    d7__page_ref page;
+    if (d7__map_list(r, &w->alloc, &w->pages) != 0)
         return d7__writer_no_memory(w, err);
-    w->cap_pages = w->n_pages;
-    for (size_t i = 0; i < w->n_pages; i++) {
-        d7__writer_dataset *d = &w->datasets[w->pages[i].dataset_id];
+    for (d7__page_cursor at = {0}; d7__page_log_next(&w->pages, &at, &page);) {
+        d7__writer_dataset *d = &w->datasets[page.dataset_id];
         d->paged_items += d->items_per_page;
-        w->index_bytes += d7__index_page_bytes(&w->pages[i]);
+        w->index_bytes += d7__index_page_bytes(&page);
     }
     for (size_t i = 0; i < w->n_datasets; i++) {
         d7_tail_dataset d = {0};

@@ -247,8 +247,8 @@ static void long_index_is_split(void **state) {
     for (d7__index_part part = {0}; d7__index_next_part(&content, &part); parts++) {
         assert_true(part.body_bytes <= D7_INDEX_BODY_MAX);
         assert_true(d7__index_entry_bytes(&part) <= D7_ENTRY_BYTES_MAX);
-        assert_int_equal(part.first_page, n_pages);
-        n_pages += part.n_pages;
+        assert_int_equal(part.begin.n, n_pages);
+        n_pages += part.end.n - part.begin.n;
         n_attributes += part.n_attributes;
         assert_int_equal(n_attributes, parts == 0 ? 5 : 7);
     }

@@ -71,9 +71,19 @@ static void print_head(FILE *out, const json_t *status) {
     }
 }
 
+static void print_disk(FILE *out, const char *volume, const json_t *disk) {
+    const json_t *room = json_object_get(disk, "free_bytes");
+    char bytes[PRINT_TEXT_BYTES];
+    fprintf(out, "  disk    %s free%s%s%s\n",
+            json_is_number(room) ? print_bytes(json_number_value(room), bytes) : "-",
+            *volume ? " on volume " : "", volume,
+            json_is_true(json_object_get(disk, "full")) ? "  FULL: waiting for room" : "");
+}
+
 static void print_totals(FILE *out, const json_t *status) {
     const json_t *rates = json_object_get(status, "rates"), *ring = json_object_get(status, "ring");
     const json_t *disk = json_object_get(status, "disk"), *c = json_object_get(status, "counters");
+    size_t i;
     char a[PRINT_TEXT_BYTES], b[PRINT_TEXT_BYTES], d[PRINT_TEXT_BYTES];
     fprintf(out, "  rate    %s photons/s  %s/s received  %s/s written\n",
             print_count(print_number(rates, "photons_per_s"), a),
@@ -85,10 +95,11 @@ static void print_totals(FILE *out, const json_t *status) {
             print_number(ring, "used") * percent, print_number(ring, "high_water") * percent,
             print_number(ring, "reserved") * percent,
             print_bytes(slots * print_number(ring, "slot_bytes"), a), print_number(ring, "stalled"));
-    const json_t *room = json_object_get(disk, "free_bytes");
-    fprintf(out, "  disk    %s free%s\n",
-            json_is_number(room) ? print_bytes(json_number_value(room), a) : "-",
-            json_is_true(json_object_get(disk, "full")) ? "  FULL: waiting for room" : "");
+    print_disk(out, "", disk);
+    json_array_foreach(json_object_get(status, "volumes"), i, disk) {
+        if (i > 0)
+            print_disk(out, ctl_text(disk, "name", a, sizeof a), disk);
+    }
     fprintf(out, "  photons %s received  %s durable  %.0f dropped\n",
             print_count(print_number(c, "photons_received"), a),
             print_count(print_number(c, "photons_durable"), b), print_number(c, "photons_dropped"));

@@ -21,7 +21,8 @@ int pd_config_init(pd_config *config, pd_error *err) {
         if (key->kind == PD_CONFIG_PROFILES) {
             if (pd_profiles_create(&config->profiles, NULL, NULL, err) != 0)
                 return -1;
-        } else if (pd_config_key_set(key, config, key->value, true, err) != 0) {
+        } else if (!pd_config_key_is_file_only(key) &&
+                   pd_config_key_set(key, config, key->value, true, err) != 0) {
             return pd_error_prefix(err, "default of %s", key->path);
         }
     }
@@ -192,6 +193,15 @@ static int config_set_profiles(config_reader *r, const json_t *value) {
     return 0;
 }
 
+static int config_set_volumes(config_reader *r, const json_t *value) {
+    char path[CONFIG_PATH_BYTES];
+    if (pd_volume_places_set(&r->config->volumes, value, path, sizeof path, r->err) == 0)
+        return 0;
+    if (path[0])
+        config_push(r, path);
+    return -1;
+}
+
 static int config_read_object(config_reader *r, json_t *object);
 
 static int config_read_member(config_reader *r, json_t *value) {
@@ -205,6 +215,8 @@ static int config_read_member(config_reader *r, json_t *value) {
         return config_unknown(r);
     if (key->kind == PD_CONFIG_PROFILES)
         return config_set_profiles(r, value);
+    if (key->kind == PD_CONFIG_VOLUMES)
+        return config_set_volumes(r, value);
     if (key->kind == PD_CONFIG_ADDRESSES)
         return config_set_list(r, key, value);
     return config_set_scalar(r, key, value, true);
@@ -315,6 +327,19 @@ static int config_check_access(const pd_config *c, pd_error *err) {
     return 0;
 }
 
+static int config_check_volumes(const pd_config *c, pd_error *err) {
+    for (size_t i = 0; i < c->volumes.n; i++) {
+        const pd_volume_place *volume = &c->volumes.items[i];
+        if (strcmp(volume->data_dir, c->data_dir) == 0)
+            return pd_error_set(err, "volumes.%s has the data_dir of the first", volume->name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(volume->data_dir, c->volumes.items[k].data_dir) == 0)
+                return pd_error_set(err, "volumes.%s and volumes.%s have one data_dir",
+                                    c->volumes.items[k].name, volume->name);
+    }
+    return 0;
+}
+
 int pd_config_check(const pd_config *c, pd_error *err) {
     if (c->batch_bytes > c->message_bytes)
         return pd_error_set(err, "batch_bytes (%" PRIu64 ") is more than message_bytes (%" PRIu64 ")",
@@ -331,7 +356,7 @@ int pd_config_check(const pd_config *c, pd_error *err) {
                             "heartbeat_ms (%" PRIu64 " ms) is not less than idle_timeout_s (%" PRIu64
                             " ms): idle clients would be disconnected between two heartbeats",
                             c->heartbeat_ms, c->idle_timeout_ms);
-    if (config_check_access(c, err) != 0)
+    if (config_check_volumes(c, err) != 0 || config_check_access(c, err) != 0)
         return -1;
     if (c->listen.n == 0)
         return pd_error_set(err, "listen is empty: no instrument could connect");

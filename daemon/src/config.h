@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "config_volumes.h"
 #include "error.h"
 #include "log.h"
 #include "profile.h"
@@ -47,6 +48,7 @@ typedef struct pd_summary_options {
 typedef struct pd_config {
     /* places */
     char *data_dir;
+    pd_volume_places volumes;   /* further data folders */
     char *group;                /* group of files, exports and sockets; "": left as it is */
     unsigned file_mode;         /* permission bits of run files and of files in exports, whatever the umask */
     unsigned dir_mode;          /* of directories in exports */

@@ -60,7 +60,7 @@ static int args_help(FILE *out) {
         };
         const pd_config_key *key = &pd_config_keys[i];
         char option[PD_CONFIG_OPTION_BYTES];
-        if (key->kind == PD_CONFIG_PROFILES)
+        if (pd_config_key_is_file_only(key))
             continue;
         fprintf(out, "  --%s %s\n        %s", pd_config_option(key, option), arguments[key->kind], key->help);
         fprintf(out, key->value[0] ? " (default %s)\n" : "\n", key->value);

@@ -15,6 +15,8 @@
 const pd_config_key pd_config_keys[] = {
     {"data_dir", PD_CONFIG_TEXT, AT(data_dir), 1, 1, 4000, "/var/lib/photond",
      "folder of the runs: NAME.photons and NAME.daf"},
+    {"volumes", PD_CONFIG_VOLUMES, AT(volumes), 1, 0, 0, "",
+     "further data folders by name, which a client may choose (file only)"},
     {"group", PD_CONFIG_TEXT, AT(group), 1, 0, 64, "",
      "group of all files, exports and sockets made; empty: as the process"},
     {"file_mode", PD_CONFIG_MODE, AT(file_mode), 1, 0400, 0777, "0644",
@@ -124,6 +126,10 @@ const pd_config_key pd_config_keys[] = {
 
 const size_t pd_config_n_keys = sizeof pd_config_keys / sizeof pd_config_keys[0];
 
+bool pd_config_key_is_file_only(const pd_config_key *key) {
+    return key->kind == PD_CONFIG_PROFILES || key->kind == PD_CONFIG_VOLUMES;
+}
+
 const pd_config_key *pd_config_key_by_path(const char *path) {
     for (size_t i = 0; i < pd_config_n_keys; i++)
         if (strcmp(pd_config_keys[i].path, path) == 0)
@@ -142,7 +148,7 @@ const char *pd_config_option(const pd_config_key *key, char option[PD_CONFIG_OPT
 const pd_config_key *pd_config_key_by_option(const char *option) {
     char own[PD_CONFIG_OPTION_BYTES];
     for (size_t i = 0; i < pd_config_n_keys; i++)
-        if (pd_config_keys[i].kind != PD_CONFIG_PROFILES &&
+        if (!pd_config_key_is_file_only(&pd_config_keys[i]) &&
             strcmp(pd_config_option(&pd_config_keys[i], own), option) == 0)
             return &pd_config_keys[i];
     return NULL;

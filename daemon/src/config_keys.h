@@ -19,7 +19,8 @@
     X(CODEC, "CODEC")       /* pd_export_codec */                                                            \
     X(FORMAT, "FORMAT")     /* pd_export_format */                                                           \
     X(LOG_LEVEL, "LEVEL")   /* pd_log_level */                                                               \
-    X(PROFILES, "")         /* pd_profiles *; only in the file */
+    X(PROFILES, "")         /* pd_profiles *; only in the file */                                            \
+    X(VOLUMES, "")          /* pd_volume_places; only in the file */
 
 typedef enum pd_config_kind {
 #define CONFIG_KIND_ENUM(kind, argument) PD_CONFIG_##kind,
@@ -36,6 +37,9 @@ typedef struct pd_config_key {
     const char *value;  /* the default, as text */
     const char *help;   /* what it is, for --help */
 } pd_config_key;
+
+/* Whether it can only be given in the file. */
+bool pd_config_key_is_file_only(const pd_config_key *key);
 
 extern const pd_config_key pd_config_keys[];
 extern const size_t pd_config_n_keys;

@@ -243,6 +243,7 @@ int pd_config_key_set(const pd_config_key *key, pd_config *config, const char *t
     case PD_CONFIG_LOG_LEVEL:
         return value_set_log_level(key, config, text, err);
     case PD_CONFIG_PROFILES:
+    case PD_CONFIG_VOLUMES:
         break;
     }
     return pd_error_set(err, "can only be given in the file");
@@ -293,6 +294,8 @@ json_t *pd_config_key_json(const pd_config_key *key, const pd_config *config) {
         return json_string(pd_log_level_name(*(const pd_log_level *)at));
     case PD_CONFIG_PROFILES:
         return pd_profiles_json(*(pd_profiles *const *)at);
+    case PD_CONFIG_VOLUMES:
+        return pd_volume_places_json(at);
     }
     return NULL;
 }
@@ -309,6 +312,9 @@ void pd_config_key_clear(const pd_config_key *key, pd_config *config) {
         break;
     case PD_CONFIG_PROFILES:
         pd_profiles_free(*(pd_profiles **)at);
+        break;
+    case PD_CONFIG_VOLUMES:
+        pd_volume_places_free(at);
         break;
     default:
         break;
@@ -342,6 +348,8 @@ static size_t value_bytes(pd_config_kind kind) {
         return sizeof(pd_log_level);
     case PD_CONFIG_PROFILES:
         return sizeof(pd_profiles *);
+    case PD_CONFIG_VOLUMES:
+        return sizeof(pd_volume_places);
     }
     return 0;
 }

@@ -108,7 +108,8 @@ static void daemon_signal(uv_signal_t *handle, int number) {
         daemon_stop(d);
     } else {
         pd_log(PD_LOG_WARNING, "asked to stop again: a full disk is not waited for any more");
-        pd_volume_give_up(d->engine.volume);
+        for (uint32_t i = 0; i < d->engine.n_volumes; i++)
+            pd_volume_give_up(d->engine.volumes[i]);
     }
 }
 

@@ -16,6 +16,7 @@
 
 #include "log.h"
 #include "text.h"
+#include "wire/names.h"
 
 #define LOCK_NAME ".photond.lock"
 #define HIDDEN_NAME ".photond"
@@ -30,10 +31,13 @@ static int datadir_fail(const char *what, const char *path, pd_error *err) {
 }
 
 static int datadir_held(pd_datadir *dir, pd_error *err) {
-    char pid[32] = "";
+    char pid[32] = "", own[32];
     ssize_t n = pread(dir->lock_fd, pid, sizeof pid - 1, 0);
     pid[n > 0 ? (size_t)n : 0] = 0;
     pid[strcspn(pid, "\n")] = 0;
+    snprintf(own, sizeof own, "%ld", (long)getpid());
+    if (strcmp(pid, own) == 0)
+        return pd_error_set(err, "%s: it is the data folder of another volume too", dir->path);
     return pd_error_set(
         err, "%s: another photond (process %s) has this data folder; stop it or use another folder",
         dir->path, *pid ? pid : "unknown");
@@ -138,6 +142,21 @@ bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FIL
         struct stat there;
         snprintf(which, PD_FILE_NAME_BYTES, "%s%s", name, file_suffixes[i]);
         if (fstatat(dir->fd, which, &there, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool pd_datadir_run_of(const char *file, char name[PD_RUN_NAME_BYTES + 1]) {
+    size_t bytes = strlen(file);
+    for (size_t i = 0; i < sizeof file_suffixes / sizeof *file_suffixes; i++) {
+        size_t suffix = strlen(file_suffixes[i]);
+        if (bytes <= suffix || bytes - suffix > PD_RUN_NAME_BYTES ||
+            strcmp(file + bytes - suffix, file_suffixes[i]) != 0)
+            continue;
+        memcpy(name, file, bytes - suffix);
+        name[bytes - suffix] = 0;
+        if (wire_run_name_fault(name) == NULL)
             return true;
     }
     return false;

@@ -23,12 +23,15 @@ enum {
     PD_RUN_ID_BYTES = 16
 };
 
+struct pd_run_names;
+
 typedef struct pd_datadir {
     char *path; /* as configured, without a slash at its end */
     int fd;
     int lock_fd;
     unsigned dir_mode;
-    bool guarded; /* the lock is held; false where the file system has none */
+    bool guarded;               /* the lock is held; false where the file system has none */
+    struct pd_run_names *names; /* what is known of the other folders; NULL: there are none */
 } pd_datadir;
 
 /* Opens the folder (making it when only it is missing), takes the lock and clears left-over files in the
@@ -48,6 +51,9 @@ void pd_datadir_keep_hidden(const pd_datadir *dir);
 
 /* Whether a file of a run of this name exists. `which` names it. */
 bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]);
+
+/* The name of the run that a file of the folder belongs to. False: to none. */
+bool pd_datadir_run_of(const char *file, char name[PD_RUN_NAME_BYTES + 1]);
 
 /* Gives the tail of the file at `new_path` the name NAME.photons.tail, then the file the name NAME.photons, and then its
  * checksums, where there are any, NAME.photons.crc, replacing nothing: a file of ours never stands without its tail while

@@ -2,24 +2,68 @@
 
 #include <string.h>
 
-static int engine_start_volume(pd_engine *engine, pd_error *err) {
-    return pd_volume_start(&engine->volume,
-                           &(pd_volume_options){.data_dir = engine->config->data_dir,
+static int engine_start_volume(pd_engine *engine, uint32_t i, const char *name, const char *data_dir,
+                               pd_error *err) {
+    return pd_volume_start(&engine->volumes[i],
+                           &(pd_volume_options){.name = name,
+                                                .data_dir = data_dir,
                                                 .file_mode = engine->config->file_mode,
                                                 .dir_mode = engine->config->dir_mode,
                                                 .checksums = engine->config->checksums,
                                                 .gid = engine->gid,
                                                 .io = engine->io,
                                                 .inbox = &engine->inbox,
-                                                .counters = &engine->counters},
+                                                .counters = &engine->counters,
+                                                .names = engine->names},
                            err);
 }
 
-static int engine_start_exporter(pd_engine *engine, pd_error *err) {
+static int engine_start_exporter(pd_engine *engine, uint32_t i, const char *data_dir, pd_error *err) {
     pd_exporter_options options;
     pd_exporter_options_from_config(&options, engine->config);
+    options.data_dir = data_dir;
     options.gid = engine->gid;
-    return pd_exporter_start(&engine->exporter, &options, err);
+    return pd_exporter_start(&engine->exporters[i], &options, err);
+}
+
+static void engine_stop_volumes(pd_engine *engine) {
+    for (uint32_t i = 0; i < engine->n_volumes; i++) {
+        pd_exporter_stop(engine->exporters[i]);
+        pd_volume_stop(engine->volumes[i]);
+    }
+    pd_run_names_free(engine->names);
+    engine->names = NULL;
+}
+
+static int engine_start_volumes(pd_engine *engine, pd_error *err) {
+    const pd_volume_places *more = &engine->config->volumes;
+    int failed = more->n > 0 ? pd_run_names_create(&engine->names, err) : 0;
+    for (uint32_t i = 0; !failed && i <= more->n; i++) {
+        const char *name = i ? more->items[i - 1].name : "";
+        const char *data_dir = i ? more->items[i - 1].data_dir : engine->config->data_dir;
+        failed = engine_start_volume(engine, i, name, data_dir, err);
+        if (failed)
+            break;
+        engine->n_volumes++;
+        failed = engine_start_exporter(engine, i, data_dir, err);
+    }
+    if (failed)
+        engine_stop_volumes(engine);
+    return failed;
+}
+
+pd_volume *pd_engine_volume(const pd_engine *engine, const char *name) {
+    for (uint32_t i = 0; i < engine->n_volumes; i++)
+        if (strcmp(pd_volume_name(engine->volumes[i]), name) == 0)
+            return engine->volumes[i];
+    return NULL;
+}
+
+pd_exporter *pd_engine_exporter(const pd_engine *engine, const pd_volume *volume) {
+    for (uint32_t i = 0; i < engine->n_volumes; i++)
+        if (engine->volumes[i] == volume)
+            return engine->exporters[i];
+    return NULL;
 }
 
 int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, const d7_io *io,
@@ -38,13 +82,9 @@ int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config,
         (uv_handle_t *)&engine->inbox.async); /* until the end it is the signals that keep the loop going */
     if (pd_ring_init(&engine->ring, config->ring_bytes, sizeof(pd_page), err) != 0)
         goto err_inbox;
-    if (engine_start_volume(engine, err) != 0)
+    if (engine_start_volumes(engine, err) != 0)
         goto err_ring;
-    if (engine_start_exporter(engine, err) != 0)
-        goto err_volume;
     return 0;
-err_volume:
-    pd_volume_stop(engine->volume);
 err_ring:
     pd_ring_free(&engine->ring);
 err_inbox:
@@ -53,8 +93,7 @@ err_inbox:
 }
 
 void pd_engine_stop(pd_engine *engine) {
-    pd_exporter_stop(engine->exporter);
-    pd_volume_stop(engine->volume);
+    engine_stop_volumes(engine);
     pd_inbox_close(&engine->inbox);
 }
 

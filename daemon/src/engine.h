@@ -15,6 +15,7 @@
 #include "page.h"
 #include "rate.h"
 #include "recovery_state.h"
+#include "run_names.h"
 #include "volume.h"
 
 typedef struct pd_engine {
@@ -23,11 +24,13 @@ typedef struct pd_engine {
     pd_counters counters;
     pd_inbox inbox;
     pd_ring ring;
-    pd_budget receive; /* memory for long messages */
-    pd_volume *volume;
-    pd_exporter *exporter;
-    const d7_io *io; /* of run files; NULL: the system's */
-    int64_t gid;     /* group of what is made; -1: left as it is */
+    pd_budget receive;                      /* memory for long messages */
+    pd_volume *volumes[1 + PD_VOLUMES_MAX]; /* [n_volumes] the first is that of data_dir */
+    pd_exporter *exporters[1 + PD_VOLUMES_MAX];
+    uint32_t n_volumes;
+    pd_run_names *names; /* NULL: there is one volume */
+    const d7_io *io;     /* of run files; NULL: the system's */
+    int64_t gid;         /* group of what is made; -1: left as it is */
 
     pd_recovery_state recovery; /* what the start found */
 
@@ -44,6 +47,12 @@ typedef struct pd_engine {
  *  Returns  0; -1 with err, and nothing is left */
 PD_MUST_USE int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, const d7_io *io,
                                 pd_error *err);
+
+/* The volume of that name ("": the first); NULL: none is configured. */
+pd_volume *pd_engine_volume(const pd_engine *engine, const char *name);
+
+/* Who exports into the folder of a volume. */
+pd_exporter *pd_engine_exporter(const pd_engine *engine, const pd_volume *volume);
 
 /* Ends the threads; no run may be left. The inbox closes with the loop. */
 void pd_engine_stop(pd_engine *engine);

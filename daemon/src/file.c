@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "ring.h"
+#include "run_names.h"
 #include "run_stored.h"
 #include "wire/names.h"
 
@@ -297,7 +298,13 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
 static int file_try_name(const pd_file *file, const char *name, char which[PD_FILE_NAME_BYTES]) {
     if (pd_datadir_taken(file->dir, name, which))
         return -EEXIST;
-    return pd_datadir_publish(file->dir, file->path, name);
+    if (!pd_run_names_claim(file->dir->names, name, file->dir)) {
+        snprintf(which, PD_FILE_NAME_BYTES, "%.128s in another volume", name);
+        return -EEXIST;
+    }
+    int failed = pd_datadir_publish(file->dir, file->path, name);
+    pd_run_names_settle(file->dir->names, name, failed == 0);
+    return failed;
 }
 
 /* NAME-2, NAME-3, ...; false when that is no valid name any more. */

@@ -27,6 +27,7 @@ typedef struct look_views {
     pd_status_run *runs;
     pd_status_dataset *datasets;
     pd_status_connection *connections;
+    pd_status_volume volumes[1 + PD_VOLUMES_MAX];
     pd_status_armed armed[PD_ARMED_MAX];
     char texts[LOOK_REASONS_MAX][LOOK_REASON_BYTES];
     const char *reasons[LOOK_REASONS_MAX];
@@ -54,16 +55,16 @@ static void look_sample(uv_timer_t *timer) {
 
 /* ---- runs ---- */
 
-static const char *look_waits(const pd_server *server, const pd_run *run, const pd_volume_state *disk,
-                              uint64_t now) {
+static const char *look_waits(const pd_server *server, const pd_run *run, uint64_t now) {
+    pd_volume_state disk = pd_volume_look(run->volume);
     bool waits = false;
     for (const pd_connection *c = server->waiting; c && !waits; c = c->next_waiting)
         waits = run->events_user == &c->session;
     if (!waits)
         return NULL;
-    if (disk->full)
+    if (disk.full)
         return "disk_full";
-    return disk->busy_ns && now - disk->busy_ns > PD_DISK_SLOW_NS ? "disk_slow" : "ring_full";
+    return disk.busy_ns && now > disk.busy_ns + PD_DISK_SLOW_NS ? "disk_slow" : "ring_full";
 }
 
 static void look_datasets(const pd_run *run, pd_status_dataset *out) {
@@ -76,8 +77,8 @@ static void look_datasets(const pd_run *run, pd_status_dataset *out) {
     }
 }
 
-static void look_run(const pd_server *server, const pd_run *run, const pd_volume_state *disk, uint64_t now,
-                     pd_status_dataset *datasets, pd_status_run *out) {
+static void look_run(const pd_server *server, const pd_run *run, uint64_t now, pd_status_dataset *datasets,
+                     pd_status_run *out) {
     const pd_run_summary *s = &run->summary;
     uint64_t backlog = 0;
     for (uint32_t g = 0; s->summary && g < run->n_groups; g++)
@@ -90,7 +91,8 @@ static void look_run(const pd_server *server, const pd_run *run, const pd_volume
         .profile = run->profile,
         .client = run->client_name,
         .path = run->path,
-        .waits = look_waits(server, run, disk, now),
+        .volume = pd_volume_name(run->volume),
+        .waits = look_waits(server, run, now),
         .failure = run->state == PD_RUN_FAILED ? run->failure.text : NULL,
         .age_s = look_age(run->opened_ns, now),
         .photons = run->groups[0].items,
@@ -116,7 +118,7 @@ static void look_run(const pd_server *server, const pd_run *run, const pd_volume
     };
 }
 
-static int look_runs(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
+static int look_runs(const pd_server *server, uint64_t now, look_views *v) {
     const pd_runs *runs = &server->runs;
     size_t n_datasets = 0;
     for (size_t i = 0; i < runs->n; i++)
@@ -127,7 +129,7 @@ static int look_runs(const pd_server *server, const pd_volume_state *disk, uint6
         return -1;
     pd_status_dataset *at = v->datasets;
     for (size_t i = 0; i < runs->n; i++) {
-        look_run(server, runs->items[i], disk, now, at, &v->runs[i]);
+        look_run(server, runs->items[i], now, at, &v->runs[i]);
         at += runs->items[i]->n_columns;
     }
     v->status.runs = v->runs;
@@ -202,21 +204,46 @@ static void look_failures(const pd_server *server, look_views *v) {
     }
 }
 
+/* For how long it goes on; 0: it does not. */
+static double look_since(uint64_t since_ns, uint64_t now) {
+    return since_ns && since_ns < now ? look_age(since_ns, now) : 0;
+}
+
 /* A thread that waits for the disk: slow, then as good as dead. A full disk is waited for, by a thread that is alive. */
-static void look_threads(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
-    double busy_s = disk->busy_ns ? look_age(disk->busy_ns, now) : 0;
-    uint64_t export_ns = pd_exporter_busy_since(server->engine->exporter);
-    double export_s = export_ns && export_ns < now ? look_age(export_ns, now) : 0;
-    if (disk->full)
-        look_reason(v, PD_HEALTH_DEGRADED, "the disk is full: waiting for room");
-    else if (busy_s > LOOK_DISK_STUCK_S)
-        look_reason(v, PD_HEALTH_NOT_OK, "the disk has not answered for %.0f s", busy_s);
-    else if (busy_s > LOOK_DISK_SLOW_S)
-        look_reason(v, PD_HEALTH_DEGRADED, "the disk has not answered for %.1f s", busy_s);
-    if (export_s > LOOK_EXPORT_STUCK_S)
-        look_reason(v, PD_HEALTH_NOT_OK, "an export has been under way for %.0f s", export_s);
-    else if (export_s > LOOK_EXPORT_SLOW_S)
-        look_reason(v, PD_HEALTH_DEGRADED, "an export has been under way for %.0f s", export_s);
+static void look_volume(const pd_status_volume *volume, look_views *v) {
+    char where[PD_VOLUME_NAME_BYTES + 16] = "";
+    if (*volume->name)
+        snprintf(where, sizeof where, " of volume %s", volume->name);
+    if (volume->full)
+        look_reason(v, PD_HEALTH_DEGRADED, "the disk%s is full: waiting for room", where);
+    else if (volume->busy_s > LOOK_DISK_STUCK_S)
+        look_reason(v, PD_HEALTH_NOT_OK, "the disk%s has not answered for %.0f s", where, volume->busy_s);
+    else if (volume->busy_s > LOOK_DISK_SLOW_S)
+        look_reason(v, PD_HEALTH_DEGRADED, "the disk%s has not answered for %.1f s", where, volume->busy_s);
+    if (volume->export_s > LOOK_EXPORT_STUCK_S)
+        look_reason(v, PD_HEALTH_NOT_OK, "an export%s has been under way for %.0f s", where,
+                    volume->export_s);
+    else if (volume->export_s > LOOK_EXPORT_SLOW_S)
+        look_reason(v, PD_HEALTH_DEGRADED, "an export%s has been under way for %.0f s", where,
+                    volume->export_s);
+}
+
+/* Why threads count as dead, in `stuck`; "": none does, or others go on with runs of another volume, which a restart would
+ * only disturb. */
+static void look_stuck(const look_views *v, char stuck[PD_LOOK_LINE_BYTES]) {
+    bool goes_on = false;
+    *stuck = 0;
+    for (size_t i = 0; i < v->status.n_volumes; i++) {
+        look_views one;
+        memset(&one, 0, sizeof one);
+        look_volume(&v->volumes[i], &one);
+        if (one.status.health == PD_HEALTH_NOT_OK)
+            snprintf(stuck, PD_LOOK_LINE_BYTES, "%s", one.texts[one.status.n_reasons - 1]);
+        else
+            goes_on |= v->volumes[i].n_runs > 0;
+    }
+    if (goes_on)
+        *stuck = 0;
 }
 
 static void look_recovery(const pd_recovery_state *recovery, look_views *v) {
@@ -225,8 +252,9 @@ static void look_recovery(const pd_recovery_state *recovery, look_views *v) {
                     recovery->failures[i].text);
 }
 
-static void look_health(const pd_server *server, const pd_volume_state *disk, uint64_t now, look_views *v) {
-    look_threads(server, disk, now, v);
+static void look_health(const pd_server *server, uint64_t now, look_views *v) {
+    for (size_t i = 0; i < v->status.n_volumes; i++)
+        look_volume(&v->volumes[i], v);
     look_failures(server, v);
     look_recovery(&server->engine->recovery, v);
     for (const pd_connection *c = server->connections; c; c = c->next) {
@@ -249,12 +277,33 @@ static void look_counters(const pd_counters *from, pd_status_counters *to) {
     to->log_lines_lost = pd_log_lost();
 }
 
-static void look_fill(const pd_look *look, const pd_volume_state *disk, uint64_t now, pd_status *status) {
+static void look_volumes(const pd_server *server, uint64_t now, look_views *v) {
+    const pd_engine *engine = server->engine;
+    for (uint32_t i = 0; i < engine->n_volumes; i++) {
+        pd_volume_state disk = pd_volume_look(engine->volumes[i]);
+        size_t n_runs = 0;
+        for (size_t r = 0; r < server->runs.n; r++)
+            n_runs += server->runs.items[r]->volume == engine->volumes[i];
+        v->volumes[i] =
+            (pd_status_volume){.name = pd_volume_name(engine->volumes[i]),
+                               .data_dir = pd_volume_datadir(engine->volumes[i])->path,
+                               .n_runs = n_runs,
+                               .free_bytes = disk.free_bytes,
+                               .full = disk.full,
+                               .busy_s = look_since(disk.busy_ns, now),
+                               .export_s = look_since(pd_exporter_busy_since(engine->exporters[i]), now)};
+    }
+    v->status.volumes = v->volumes;
+    v->status.n_volumes = engine->n_volumes;
+}
+
+static void look_fill(const pd_look *look, uint64_t now, look_views *v) {
     const pd_server *server = look->server;
     const pd_engine *engine = server->engine;
     const pd_ring *ring = &engine->ring;
+    pd_status *status = &v->status;
+    look_volumes(server, now, v);
     status->version = PHOTOND_VERSION;
-    status->data_dir = pd_volume_datadir(engine->volume)->path;
     status->listen = look->listen;
     status->n_listen = look->n_listen;
     status->pid = getpid();
@@ -267,8 +316,6 @@ static void look_fill(const pd_look *look, const pd_volume_state *disk, uint64_t
     status->ring_slot_bytes = (uint32_t)ring->slot_bytes;
     status->ring_reserved = ring->n_reserved;
     status->stalled = (uint32_t)server->n_waiting;
-    status->disk_free_bytes = disk->free_bytes;
-    status->disk_full = disk->full;
     status->recovery = &engine->recovery;
     look_counters(&engine->counters, &status->counters);
     const pd_status_counters *c = &status->counters;
@@ -281,14 +328,13 @@ json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
     (void)request;
     const pd_look *look = user;
     uint64_t now = uv_hrtime();
-    pd_volume_state disk = pd_volume_look(look->server->engine->volume);
     look_views v;
     memset(&v, 0, sizeof v);
-    look_fill(look, &disk, now, &v.status);
+    look_fill(look, now, &v);
     json_t *json = NULL;
-    if (look_runs(look->server, &disk, now, &v) == 0 && look_connections(look->server, now, &v) == 0) {
+    if (look_runs(look->server, now, &v) == 0 && look_connections(look->server, now, &v) == 0) {
         look_armed(look->server, now, &v);
-        look_health(look->server, &disk, now, &v);
+        look_health(look->server, now, &v);
         json = pd_status_json(&v.status);
     }
     free(v.runs);
@@ -301,20 +347,19 @@ json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
 
 pd_health pd_look_line(const pd_look *look, char line[PD_LOOK_LINE_BYTES], char stuck[PD_LOOK_LINE_BYTES]) {
     uint64_t now = uv_hrtime();
-    pd_volume_state disk = pd_volume_look(look->server->engine->volume);
     look_views v;
     memset(&v, 0, sizeof v);
-    look_threads(look->server, &disk, now, &v);
-    snprintf(stuck, PD_LOOK_LINE_BYTES, "%s",
-             v.status.health == PD_HEALTH_NOT_OK ? v.texts[v.status.n_reasons - 1] : "");
-    memset(&v, 0, sizeof v);
-    look_fill(look, &disk, now, &v.status);
-    look_health(look->server, &disk, now, &v);
+    look_fill(look, now, &v);
+    look_stuck(&v, stuck);
+    look_health(look->server, now, &v);
+    uint64_t free_bytes = UINT64_MAX;
+    for (size_t i = 0; i < v.status.n_volumes; i++)
+        if (v.volumes[i].free_bytes < free_bytes)
+            free_bytes = v.volumes[i].free_bytes;
     int n = snprintf(line, PD_LOOK_LINE_BYTES, "%zu runs open, %.3g photons/s, %.3g MB/s to the disk",
                      look->server->runs.n, v.status.photons_per_s, v.status.written_per_s / 1e6);
-    if (disk.free_bytes != UINT64_MAX)
-        n += snprintf(line + n, PD_LOOK_LINE_BYTES - (size_t)n, ", %.3g GB free",
-                      (double)disk.free_bytes / 1e9);
+    if (free_bytes != UINT64_MAX)
+        n += snprintf(line + n, PD_LOOK_LINE_BYTES - (size_t)n, ", %.3g GB free", (double)free_bytes / 1e9);
     snprintf(line + n, PD_LOOK_LINE_BYTES - (size_t)n, "; %s%s%s", pd_health_name(v.status.health),
              v.status.n_reasons ? ": " : "", v.status.n_reasons ? v.reasons[0] : "");
     return v.status.health;

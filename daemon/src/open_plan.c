@@ -20,8 +20,6 @@ static int open_check_supported(const Photon__Open *open, pd_refusal *why) {
     if (open->byte_order == PHOTON__BYTE_ORDER__BYTES_BIG_ENDIAN)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.byte_order",
                          "big-endian columns are not supported yet");
-    if (*open->volume)
-        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.volume", "further volumes are not supported yet");
     return 0;
 }
 

@@ -23,6 +23,7 @@ static const char recovery_suffix[] = ".photons" D7_TAIL_SUFFIX;
 
 typedef struct recovery {
     pd_engine *engine;
+    pd_volume *volume;
     const pd_datadir *dir;
     pd_runs *runs;
     pd_producers *producers;
@@ -126,6 +127,7 @@ static int recovery_make_run(recovery *r, const char *name, pd_file *file, pd_er
     int failed = pd_run_stored_read(&stored, file->path, why);
     if (!failed) {
         pd_run_stored_configure(&stored, r->engine->config, name, slot);
+        stored.spec.volume = r->volume;
         failed = pd_runs_resume(r->runs, &stored.spec, file, slot, &refusal);
         if (failed)
             pd_error_set(why, "%s", refusal.text);
@@ -222,15 +224,18 @@ static int recovery_is_tail(const struct dirent *entry) {
     return recovery_name(entry, name);
 }
 
-void pd_recovery_run(pd_engine *engine, pd_runs *runs, pd_producers *producers) {
-    const pd_datadir *dir = pd_volume_datadir(engine->volume);
-    recovery r = {
-        .engine = engine, .dir = dir, .runs = runs, .producers = producers, .state = &engine->recovery};
+static void recovery_volume(pd_engine *engine, pd_volume *volume, pd_runs *runs, pd_producers *producers) {
+    const pd_datadir *dir = pd_volume_datadir(volume);
+    recovery r = {.engine = engine,
+                  .volume = volume,
+                  .dir = dir,
+                  .runs = runs,
+                  .producers = producers,
+                  .state = &engine->recovery};
     struct dirent **entries = NULL;
     int n = scandir(dir->path, &entries, recovery_is_tail, alphasort);
     if (n < 0)
         pd_log(PD_LOG_ERROR, "%s: cannot be searched for runs to recover: %s", dir->path, strerror(errno));
-    uv_update_time(engine->loop);
     for (int i = 0; i < n; i++) {
         char name[PD_RUN_NAME_BYTES + 1];
         if (recovery_name(entries[i], name))
@@ -238,5 +243,11 @@ void pd_recovery_run(pd_engine *engine, pd_runs *runs, pd_producers *producers) 
         free(entries[i]);
     }
     free(entries);
+}
+
+void pd_recovery_run(pd_engine *engine, pd_runs *runs, pd_producers *producers) {
+    uv_update_time(engine->loop);
+    for (uint32_t i = 0; i < engine->n_volumes; i++)
+        recovery_volume(engine, engine->volumes[i], runs, producers);
     uv_update_time(engine->loop);
 }

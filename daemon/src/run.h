@@ -157,6 +157,7 @@ typedef void pd_run_ended(void *user, pd_run *run);
 struct pd_run {
     pd_engine *engine;
     pd_volume *volume; /* where its files lie */
+    pd_exporter *exporter;
     pd_run_state state;
     uint8_t id[PD_RUN_ID_BYTES];
     char id_hex[2 * PD_RUN_ID_BYTES + 1];

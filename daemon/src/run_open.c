@@ -343,7 +343,8 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     if (!run)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     run->engine = engine;
-    run->volume = spec->volume ? spec->volume : engine->volume;
+    run->volume = spec->volume ? spec->volume : engine->volumes[0];
+    run->exporter = pd_engine_exporter(engine, run->volume);
     run->ended = ended;
     run->ended_user = ended_user;
     run->opened_ns = uv_hrtime();

@@ -182,7 +182,7 @@ static void summary_export(pd_run *run) {
                              .done = export_done,
                              .user = run};
     s->exported.happened = export_back;
-    s->exporting = pd_exporter_submit(run->engine->exporter, &s->job) == 0;
+    s->exporting = pd_exporter_submit(run->exporter, &s->job) == 0;
 }
 
 static void job_attributes_release(pd_run_summary *s) {

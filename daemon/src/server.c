@@ -40,8 +40,20 @@ void pd_server__remove(pd_server *server, pd_connection *c) {
 
 /* ---- those that wait for room ---- */
 
-static Photon__PauseReason server_pause_reason(const pd_server *server, const char **ret_text) {
-    pd_volume_state disk = pd_volume_look(server->engine->volume);
+/* The volume that holds a connection up most is that of one of its runs. */
+static pd_volume_state server_disk_of(const pd_connection *c) {
+    pd_volume_state worst = {.free_bytes = UINT64_MAX};
+    for (size_t i = 0; i < c->session.n_attached; i++) {
+        pd_volume_state disk = pd_volume_look(c->session.attached[i].run->volume);
+        worst.full |= disk.full;
+        if (disk.busy_ns && (!worst.busy_ns || disk.busy_ns < worst.busy_ns))
+            worst.busy_ns = disk.busy_ns;
+    }
+    return worst;
+}
+
+static Photon__PauseReason server_pause_reason(const pd_connection *c, const char **ret_text) {
+    pd_volume_state disk = server_disk_of(c);
     if (disk.full) {
         *ret_text = "the disk is full";
         return PHOTON__PAUSE_REASON__PAUSE_DISK_FULL;
@@ -54,11 +66,11 @@ static Photon__PauseReason server_pause_reason(const pd_server *server, const ch
     return PHOTON__PAUSE_REASON__PAUSE_RING_FULL;
 }
 
-static void server_tell_paused(pd_server *server, pd_connection *c, uint64_t now) {
+static void server_tell_paused(pd_connection *c, uint64_t now) {
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
     Photon__Paused paused = PHOTON__PAUSED__INIT;
     const char *text = NULL;
-    paused.reason = server_pause_reason(server, &text);
+    paused.reason = server_pause_reason(c, &text);
     paused.text = (char *)(uintptr_t)text;
     message.body_case = PHOTON__SERVER_MESSAGE__BODY_PAUSED;
     message.paused = &paused;
@@ -88,7 +100,7 @@ static void server_pause_timer(uv_timer_t *timer) {
         if (!c->session.welcomed)
             continue;
         if (server_tell_at(server, c) <= now)
-            server_tell_paused(server, c, now);
+            server_tell_paused(c, now);
         uint64_t at = server_tell_at(server, c);
         next = at < next ? at : next;
     }

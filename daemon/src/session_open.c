@@ -74,6 +74,9 @@ static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offs
     int failed = *open->name ? pd_open_plan_make(&plan, s->runs->engine->config, open, &why)
                              : pd_refuse(&why, CODE(BAD_NAME), "open.name",
                                          "no run is announced that this could join");
+    plan.spec.volume = pd_engine_volume(s->runs->engine, open->volume);
+    if (!failed && !plan.spec.volume)
+        failed = pd_refuse(&why, CODE(NOT_SUPPORTED), "open.volume", "no volume of this name is configured");
     plan.spec.instance = s->instance;
     plan.spec.client_name = s->client_name;
     plan.spec.epoch = s->epoch;

@@ -78,6 +78,7 @@ static json_t *status_run(const pd_status_run *run) {
     status_text(r, "profile", run->profile);
     status_text(r, "client", run->client);
     status_text(r, "path", run->path);
+    status_text(r, "volume", run->volume);
     status_text(r, "waits", run->waits);
     status_text(r, "failure", run->failure);
     status_number(r, "age_s", run->age_s);
@@ -137,14 +138,29 @@ static json_t *status_ring(const pd_status *s) {
     return r;
 }
 
-static json_t *status_disk(const pd_status *s) {
+static json_t *status_disk(const pd_status_volume *volume) {
     json_t *d = json_object();
-    if (s->disk_free_bytes != UINT64_MAX)
-        status_count(d, "free_bytes", s->disk_free_bytes);
+    if (volume->free_bytes != UINT64_MAX)
+        status_count(d, "free_bytes", volume->free_bytes);
     else
         status_text(d, "free_bytes", NULL);
-    status_flag(d, "full", s->disk_full);
+    status_flag(d, "full", volume->full);
     return d;
+}
+
+static json_t *status_volumes(const pd_status *s) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_volumes; i++) {
+        const pd_status_volume *volume = &s->volumes[i];
+        json_t *v = status_disk(volume);
+        status_text(v, "name", volume->name);
+        status_text(v, "data_dir", volume->data_dir);
+        status_count(v, "runs", volume->n_runs);
+        status_number(v, "busy_s", volume->busy_s);
+        status_number(v, "export_s", volume->export_s);
+        json_array_append_new(list, v);
+    }
+    return list;
 }
 
 static json_t *status_recovery(const pd_recovery_state *recovery) {
@@ -193,11 +209,12 @@ json_t *pd_status_json(const pd_status *s) {
     status_flag(j, "draining", s->draining);
     json_object_set_new(j, "pid", json_integer(s->pid));
     status_number(j, "uptime_s", s->uptime_s);
-    status_text(j, "data_dir", s->data_dir);
+    status_text(j, "data_dir", s->volumes[0].data_dir);
     json_object_set_new(j, "listen", status_texts(s->listen, s->n_listen));
     json_object_set_new(j, "rates", status_rates(s));
     json_object_set_new(j, "ring", status_ring(s));
-    json_object_set_new(j, "disk", status_disk(s));
+    json_object_set_new(j, "disk", status_disk(&s->volumes[0]));
+    json_object_set_new(j, "volumes", status_volumes(s));
     if (s->recovery)
         json_object_set_new(j, "recovery", status_recovery(s->recovery));
     json_object_set_new(j, "counters", status_counters(&s->counters));

@@ -32,6 +32,7 @@ typedef struct pd_status_run {
     const char *profile;  /* "" when the datasets were given one by one */
     const char *client;   /* name of its producer */
     const char *path;     /* of the file */
+    const char *volume;   /* its name; "" for the first */
     const char *waits;    /* NULL, or what holds it up: "ring_full", "disk_full", "disk_slow" */
     const char *failure;  /* NULL, or why it failed */
     double age_s;         /* since it was opened */
@@ -72,6 +73,17 @@ typedef struct pd_status_connection {
     uint64_t received_bytes;
 } pd_status_connection;
 
+/* A data folder and the threads that serve it. */
+typedef struct pd_status_volume {
+    const char *name; /* "" for the first */
+    const char *data_dir;
+    size_t n_runs;       /* open */
+    uint64_t free_bytes; /* UINT64_MAX: not known */
+    bool full;           /* a run waits for room */
+    double busy_s;       /* that a thread has been waiting for the disk; 0: none is */
+    double export_s;     /* that an export has been under way; 0: none is */
+} pd_status_volume;
+
 /* A run that waits for its producer. */
 typedef struct pd_status_armed {
     const char *name;
@@ -94,7 +106,6 @@ typedef struct pd_status_counters {
 
 typedef struct pd_status {
     const char *version;
-    const char *data_dir;
     const char *const *listen; /* [n_listen] addresses as bound */
     size_t n_listen;
     int64_t pid;
@@ -109,12 +120,12 @@ typedef struct pd_status {
     uint32_t ring_slot_bytes;
     uint32_t ring_reserved;                           /* slots promised to open runs */
     uint32_t stalled;                                 /* connections held back now */
-    uint64_t disk_free_bytes;                         /* of the data folder; UINT64_MAX: not known */
-    bool disk_full;                                   /* a write waits for room */
     double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
 
     const pd_recovery_state *recovery; /* of the start; NULL: none */
     pd_status_counters counters;
+    const pd_status_volume *volumes; /* [n_volumes] the first is that of data_dir; one at least */
+    size_t n_volumes;
     const pd_status_run *runs;
     size_t n_runs;
     const pd_status_connection *connections;

@@ -9,9 +9,11 @@
 #include "disk.h"
 #include "file.h"
 #include "log.h"
+#include "run_names.h"
 #include "syncer.h"
 
 struct pd_volume {
+    const char *name;
     pd_datadir dir;
     pd_queue queue; /* to the writer */
     pthread_t thread;
@@ -171,6 +173,7 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     pd_volume *v = calloc(1, sizeof *v);
     if (!v)
         return pd_error_set(err, "out of memory");
+    v->name = options->name;
     v->inbox = options->inbox;
     v->counters = options->counters;
     v->disk.counters = options->counters;
@@ -180,8 +183,10 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
         free(v);
         return -1;
     }
+    v->dir.names = options->names;
     atomic_store(&v->disk.free_bytes, pd_datadir_free_bytes(&v->dir));
-    if (volume_start_threads(v, err) != 0) {
+    if ((options->names && pd_run_names_add(options->names, &v->dir, &v->disk, err) != 0) ||
+        volume_start_threads(v, err) != 0) {
         pd_datadir_close(&v->dir);
         free(v);
         return -1;
@@ -221,6 +226,10 @@ pd_volume_state pd_volume_look(const pd_volume *v) {
         .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
         .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
     };
+}
+
+const char *pd_volume_name(const pd_volume *v) {
+    return v->name;
 }
 
 const pd_datadir *pd_volume_datadir(const pd_volume *v) {

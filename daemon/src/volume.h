@@ -109,6 +109,7 @@ typedef struct pd_close_task {
 } pd_close_task;
 
 typedef struct pd_volume_options {
+    const char *name; /* borrowed; "" for the first one */
     const char *data_dir;
     unsigned file_mode;
     unsigned dir_mode;
@@ -117,6 +118,7 @@ typedef struct pd_volume_options {
     const d7_io *io; /* of run files; NULL: the system's */
     pd_inbox *inbox;
     pd_counters *counters;
+    struct pd_run_names *names; /* shared by the volumes; NULL: there is but one */
 } pd_volume_options;
 
 /* Opens and locks the data folder and starts the threads. Returns 0; -1 with err. */
@@ -142,6 +144,7 @@ typedef struct pd_volume_state {
 } pd_volume_state;
 
 pd_volume_state pd_volume_look(const pd_volume *volume);
+const char *pd_volume_name(const pd_volume *volume);
 const pd_datadir *pd_volume_datadir(const pd_volume *volume);
 
 /* Of a file whose task came back failed, until its drop or close is back. */

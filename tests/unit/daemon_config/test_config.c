@@ -207,7 +207,8 @@ static void what_is_printed_reads_back_to_the_same(void **state) {
               " \"group\": \"lab\", \"summaries\": {\"enabled\": false, \"rate\": {\"max_seconds\": 3600}},\n"
               " \"profiles\": {\"my.cam\": [{\"name\": \"/a\", \"type\": \"int32\"},\n"
               "   {\"name\": \"/b\", \"type\": \"double\", \"group\": \"/a\", \"role\": \"start\", \"unit\": "
-              "\"ns\", \"scale\": 0.25}]}}"};
+              "\"ns\", \"scale\": 0.25}]},\n \"volumes\": {\"b.2\": {\"data_dir\": \"/b\"}, \"a\": "
+              "{\"data_dir\": \"/a\"}}}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         pd_config config, again;
         pd_error err;
@@ -250,6 +251,35 @@ static void profiles_of_the_configuration(void **state) {
     assert_string_equal(cam->datasets[1].unit, "ns");
     assert_true(cam->datasets[1].scale == 0.1);
     pd_config_free(&config);
+}
+
+static void volumes_of_the_configuration(void **state) {
+    (void)state;
+    pd_config config;
+    pd_error err;
+    assert_int_equal(
+        parse(&config, "{\"volumes\": {\"b\": {\"data_dir\": \"/b\"}, \"a\": {\"data_dir\": \"/a\"}}}", &err),
+        0);
+    assert_int_equal(config.volumes.n, 2);
+    assert_string_equal(config.volumes.items[0].name, "b");
+    assert_string_equal(config.volumes.items[1].data_dir, "/a");
+    assert_int_equal(pd_config_check(&config, &err), 0);
+    pd_config_free(&config);
+    assert_int_equal(
+        parse(&config, "{\"volumes\": {\"b\": {\"data_dir\": \"/b\"}, \"a\": {\"data_dir\": \"/b\"}}}", &err),
+        0);
+    assert_int_equal(pd_config_check(&config, &err), -1);
+    assert_string_equal(err.text, "volumes.b and volumes.a have one data_dir");
+    pd_config_free(&config);
+    refused("{\"volumes\": [\"/b\"]}", "photond.json:1: volumes: must be an object of folders by name");
+    refused("{\"volumes\": {\"b\": {}}}",
+            "photond.json:1: volumes.b.data_dir: must be given, as the path of a folder");
+    refused("{\"volumes\": {\n\"b\": {\"data_dir\": \"/b\", \"dir\": 1}}}",
+            "photond.json:2: volumes.b.dir: unknown key; did you mean \"data_dir\"?");
+    refused(
+        "{\"volumes\": {\".b\": {\"data_dir\": \"/b\"}}}",
+        "photond.json:1: volumes..b: is no name of a volume: 1 to 64 letters, digits and ._-, a letter or "
+        "digit first");
 }
 
 static void bad_profiles_are_refused_with_their_place(void **state) {
@@ -317,7 +347,7 @@ static void the_document_has_a_line_for_each_key_with_its_default(void **state) 
     char *text = read_file(TEST_FIXTURES "/../../docs/configuration.md", &bytes);
     for (size_t i = 0; i < pd_config_n_keys; i++) {
         const pd_config_key *key = &pd_config_keys[i];
-        const char *value = key->kind == PD_CONFIG_PROFILES ? "{}" : key->value[0] ? key->value : "\"\"";
+        const char *value = pd_config_key_is_file_only(key) ? "{}" : key->value[0] ? key->value : "\"\"";
         char line[256];
         snprintf(line, sizeof line, "\n| `%s` | `%s` | ", key->path, value);
         if (!strstr(text, line))
@@ -437,7 +467,7 @@ static void help_names_every_option(void **state) {
     for (size_t i = 0; i < pd_config_n_keys; i++) {
         char option[PD_CONFIG_OPTION_BYTES + 3] = "--";
         pd_config_option(&pd_config_keys[i], option + 2);
-        if (pd_config_keys[i].kind != PD_CONFIG_PROFILES)
+        if (!pd_config_key_is_file_only(&pd_config_keys[i]))
             assert_non_null(strstr(out.text, option));
     }
     pd_config_free(&config);
@@ -532,6 +562,7 @@ int main(void) {
         cmocka_unit_test(settings_that_contradict_each_other),
         cmocka_unit_test(what_is_printed_reads_back_to_the_same),
         cmocka_unit_test(profiles_of_the_configuration),
+        cmocka_unit_test(volumes_of_the_configuration),
         cmocka_unit_test(bad_profiles_are_refused_with_their_place),
         cmocka_unit_test(datasets_that_contradict_each_other),
         cmocka_unit_test(the_document_has_a_line_for_each_key_with_its_default),

@@ -158,14 +158,17 @@ static void a_status_is_json_with_all_that_is_known(void **state) {
     const pd_status_connection connections[] = {{"unix: pid 1", "cam", "sw", "i", 1, 2, true, false, 1, 7}};
     const char *const reasons[] = {"cam is silent"};
     const char *const listen[] = {"tcp://127.0.0.1:7777"};
+    const pd_status_volume volumes[] = {
+        {.name = "", .data_dir = "/d", .free_bytes = UINT64_MAX},
+        {.name = "second", .data_dir = "/e", .n_runs = 3, .free_bytes = 7, .full = true}};
     pd_status status = {.version = "1",
-                        .data_dir = "/d",
                         .listen = listen,
                         .n_listen = 1,
                         .health = PD_HEALTH_DEGRADED,
                         .reasons = reasons,
                         .n_reasons = 1,
-                        .disk_free_bytes = UINT64_MAX,
+                        .volumes = volumes,
+                        .n_volumes = 2,
                         .counters = {.photons_received = 5},
                         .runs = runs,
                         .n_runs = 1,
@@ -179,6 +182,10 @@ static void a_status_is_json_with_all_that_is_known(void **state) {
     assert_int_equal(json_object_size(json_object_get(j, "counters")),
                      sizeof(pd_status_counters) / sizeof(uint64_t));
     assert_true(json_is_null(json_object_get(json_object_get(j, "disk"), "free_bytes")));
+    const json_t *second = json_array_get(json_object_get(j, "volumes"), 1);
+    assert_string_equal(json_string_value(json_object_get(second, "data_dir")), "/e");
+    assert_int_equal(json_integer_value(json_object_get(second, "free_bytes")), 7);
+    assert_true(json_is_true(json_object_get(second, "full")));
     const json_t *run = json_array_get(json_object_get(j, "runs"), 0);
     assert_string_equal(json_string_value(json_object_get(run, "client")), "bad\\xff");
     assert_true(json_is_null(json_object_get(run, "durable_age_s")));

@@ -53,6 +53,8 @@ typedef struct pd_config {
     unsigned file_mode;         /* permission bits of run files and of files in exports, whatever the umask */
     unsigned dir_mode;          /* of directories in exports */
     bool checksums;             /* NAME.photons.crc beside run files */
+    bool certificates;          /* NAME.run.json beside closed ones */
+    char *certificate_key;      /* PEM file of the key that signs them; "": they are not signed */
     pd_text_list listen;        /* addresses for instruments, tcp://HOST:PORT and unix:PATH */
     unsigned listen_mode;       /* permission bits of Unix sockets among them */
     char *control;              /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
@@ -79,7 +81,7 @@ typedef struct pd_config {
     uint64_t message_bytes;   /* one message, at most */
     uint64_t receive_bytes;   /* key receive_mb: buffers for large messages, over all connections */
     uint64_t output_bytes;    /* a connection's answers that it has not read, at most */
-    uint32_t encoder_threads; /* threads of the pool; never 0 (0 in the file: one per processor) */
+    uint32_t encoder_threads; /* threads of the pool; 0: one per processor */
 
     /* limits */
     uint32_t max_connections;

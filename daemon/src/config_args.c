@@ -1,7 +1,6 @@
 /* The command line of photond. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "config_keys.h"
@@ -175,10 +174,6 @@ static int args_build(pd_config *config, args_plan plan, int argc, char **argv, 
     int64_t gid;
     if (pd_config_check(config, err) != 0 || (plan[ARGS_CHECK] && pd_config_gid(config, &gid, err) != 0))
         return file ? pd_error_prefix(err, "%s", file) : -1;
-    if (config->encoder_threads == 0 && !plan[ARGS_PRINT]) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        config->encoder_threads = processors < 1 ? 1 : processors > 1024 ? 1024 : (uint32_t)processors;
-    }
     return 0;
 }
 

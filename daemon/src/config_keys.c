@@ -25,6 +25,10 @@ const pd_config_key pd_config_keys[] = {
      "permission bits of the folders of exports"},
     {"checksums", PD_CONFIG_BOOL, AT(checksums), 1, 0, 1, "true",
      "keep the checksum of every page beside each file, in NAME.photons.crc"},
+    {"certificates", PD_CONFIG_BOOL, AT(certificates), 1, 0, 1, "true",
+     "put a certificate beside each closed file, in NAME.run.json"},
+    {"certificate_key", PD_CONFIG_TEXT, AT(certificate_key), 1, 0, 4000, "",
+     "PEM file of the private key that signs certificates; empty: they are not signed"},
 
     {"listen", PD_CONFIG_ADDRESSES, AT(listen), 1, 0, 64, "tcp://127.0.0.1:7777",
      "where instruments connect: tcp://HOST:PORT, tls://HOST:PORT or unix:PATH; may be given several times"},

@@ -36,7 +36,9 @@
     X(gaps, "gap records written into run files by the daemon")                                              \
     X(exports, "exports in place")                                                                           \
     X(exports_failed, "exports that failed")                                                                 \
-    X(exports_skipped, "export times that found the one before under way")
+    X(exports_skipped, "export times that found the one before under way")                                   \
+    X(certificates, "certificates of closed files that were made")                                           \
+    X(certificates_failed, "certificates that could not be made")
 
 typedef struct pd_counters {
 #define PD_COUNTER_FIELD(name, text) atomic_uint_fast64_t name;

@@ -90,6 +90,7 @@ static json_t *daemon_reload(void *user, pd_error *err) {
     }
     pd_service_ready();
     if (!failed) {
+        pd_engine_configured(&d->engine);
         pd_server_access_changed(&d->server);
         return json_pack("{s:o, s:o}", "changed", changed, "restart", restart);
     }
@@ -244,13 +245,20 @@ static void daemon_raise_limits(const pd_config *config, pd_server *server) {
            (unsigned long long)files.rlim_cur, server->max_connections, config->max_connections);
 }
 
+static unsigned daemon_threads(const pd_config *config) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (config->encoder_threads)
+        return config->encoder_threads;
+    return processors < 1 ? 1 : processors > 1024 ? 1024 : (unsigned)processors;
+}
+
 static void daemon_prepare_process(const pd_config *config) {
     char threads[16];
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that is not allowed to grow is an error of its run */
     pd_log_detect_journal();
     pd_log_set_level(config->log_level);
-    snprintf(threads, sizeof threads, "%u", config->encoder_threads);
+    snprintf(threads, sizeof threads, "%u", daemon_threads(config));
     setenv("UV_THREADPOOL_SIZE", threads, 1); /* read by libuv at its first job */
     /* Large buffers come and go with connections and runs: given back to the system at once. */
     mallopt(M_MMAP_THRESHOLD, DAEMON_MMAP_BYTES);

@@ -23,8 +23,9 @@
 #define NEW_SUFFIX ".new"
 
 /* What belongs to a run beside each other. */
-static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc", ".daf",
-                                            ".daf.zarr", ".dafs.zip",     ".run.json",    ".0001.photons"};
+static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc",
+                                            ".daf",      ".daf.zarr",     ".dafs.zip",
+                                            ".run.json", ".run.json.sig", ".0001.photons"};
 
 static int datadir_fail(const char *what, const char *path, pd_error *err) {
     return pd_error_set(err, "%s: %s: %s", path, what, strerror(errno));
@@ -175,8 +176,7 @@ static int datadir_place_without_flag(const pd_datadir *dir, const char *from, c
     return renameat(AT_FDCWD, from, dir->fd, name) == 0 ? 0 : -errno;
 }
 
-/* Moves the file at `from` to a name in the folder, replacing nothing. */
-static int datadir_place(const pd_datadir *dir, const char *from, const char *name) {
+int pd_datadir_place(const pd_datadir *dir, const char *from, const char *name) {
     if (renameat2(AT_FDCWD, from, dir->fd, name, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
@@ -194,7 +194,7 @@ static int datadir_publish_one(const pd_datadir *dir, const char *new_path, cons
     if (n < 0 || (size_t)n >= sizeof from)
         return -ENAMETOOLONG;
     snprintf(to, sizeof to, "%s.photons%s", name, datadir_published[which]);
-    int failed = datadir_place(dir, from, to);
+    int failed = pd_datadir_place(dir, from, to);
     return failed == -ENOENT && which >= DATADIR_MUST ? 0 : failed;
 }
 

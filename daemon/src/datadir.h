@@ -60,6 +60,9 @@ bool pd_datadir_run_of(const char *file, char name[PD_RUN_NAME_BYTES + 1]);
  * it is open. Returns 0 or a negative errno (-EEXIST), and then all have their old names. */
 PD_MUST_USE int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name);
 
+/* Moves the file at the path `from` to a name in the folder, replacing nothing. Returns 0 or a negative errno (-EEXIST). */
+PD_MUST_USE int pd_datadir_place(const pd_datadir *dir, const char *from, const char *name);
+
 /* Removes NAME.photons.tail. Returns 0 or a negative errno. */
 PD_MUST_USE int pd_datadir_remove_tail(const pd_datadir *dir, const char *name);
 

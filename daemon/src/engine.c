@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "certificate.h"
+
 static int engine_start_volume(pd_engine *engine, uint32_t i, const char *name, const char *data_dir,
                                pd_error *err) {
     return pd_volume_start(&engine->volumes[i],
@@ -10,6 +12,8 @@ static int engine_start_volume(pd_engine *engine, uint32_t i, const char *name, 
                                                 .file_mode = engine->config->file_mode,
                                                 .dir_mode = engine->config->dir_mode,
                                                 .checksums = engine->config->checksums,
+                                                .certificates = engine->config->certificates,
+                                                .certificate_key = engine->config->certificate_key,
                                                 .gid = engine->gid,
                                                 .io = engine->io,
                                                 .inbox = &engine->inbox,
@@ -66,12 +70,18 @@ pd_exporter *pd_engine_exporter(const pd_engine *engine, const pd_volume *volume
     return NULL;
 }
 
+void pd_engine_configured(pd_engine *engine) {
+    if (pd_certificate_configuration(engine->config, engine->configuration) != 0)
+        engine->configuration[0] = 0;
+}
+
 int pd_engine_start(pd_engine *engine, uv_loop_t *loop, const pd_config *config, const d7_io *io,
                     pd_error *err) {
     memset(engine, 0, sizeof *engine);
     engine->loop = loop;
     engine->config = config;
     engine->io = io;
+    pd_engine_configured(engine);
     pd_budget_init(&engine->receive, config->receive_bytes, config->message_bytes);
     if (pd_config_gid(config, &engine->gid, err) != 0)
         return -1;

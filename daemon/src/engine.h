@@ -13,6 +13,7 @@
 #include "inbox.h"
 #include "inbuf.h"
 #include "page.h"
+#include "proof/digest.h"
 #include "rate.h"
 #include "recovery_state.h"
 #include "run_names.h"
@@ -31,6 +32,8 @@ typedef struct pd_engine {
     pd_run_names *names; /* NULL: there is one volume */
     const d7_io *io;     /* of run files; NULL: the system's */
     int64_t gid;         /* group of what is made; -1: left as it is */
+
+    char configuration[PROOF_HEX_BYTES]; /* SHA-256 of it; empty: not known */
 
     pd_recovery_state recovery; /* what the start found */
 
@@ -53,6 +56,9 @@ pd_volume *pd_engine_volume(const pd_engine *engine, const char *name);
 
 /* Who exports into the folder of a volume. */
 pd_exporter *pd_engine_exporter(const pd_engine *engine, const pd_volume *volume);
+
+/* The configuration has changed. */
+void pd_engine_configured(pd_engine *engine);
 
 /* Ends the threads; no run may be left. The inbox closes with the loop. */
 void pd_engine_stop(pd_engine *engine);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "certifier.h"
 #include "log.h"
 #include "ring.h"
 #include "run_names.h"
@@ -241,6 +242,7 @@ int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *ope
         return D7_ERR_NOMEM;
     int code = D7_ERR_ARG;
     pd_datadir_keep_hidden(dir);
+    file->certifier = o->certifier;
     if (pd_datadir_new_path(dir, open->id, file->path, sizeof file->path) != 0)
         pd_error_set(why, "%s: the path is too long", dir->path);
     else
@@ -273,6 +275,7 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
         return D7_ERR_NOMEM;
     }
     file->tail = tail;
+    file->certifier = o->certifier;
     snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
     d7_writer_options options = file_writer_options(file, o);
     options.whole_pages = true;
@@ -530,6 +533,14 @@ int pd_file_check_name(pd_file *file) {
 
 /* ---- the end ---- */
 
+/* The tail becomes the note that the file is to be certified. */
+static int file_give_tail(const pd_file *file) {
+    const char *base = strrchr(file->path, '/') + 1;
+    char name[PD_FILE_NAME_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)strlen(base) - (int)strlen(".photons"), base);
+    return pd_certifier_take_tail(file->certifier, name);
+}
+
 /* A tail that stays is dropped by the next start: the file is closed. */
 static void file_drop_tail(pd_file *file) {
     char path[PATH_MAX];
@@ -538,6 +549,12 @@ static void file_drop_tail(pd_file *file) {
     file->writer = NULL;
     file->tail = NULL;
     file_place_path(file, 1, path);
+    int failed = file->certifier ? file_give_tail(file) : -ENOENT;
+    if (!failed)
+        return;
+    if (file->certifier)
+        pd_log(PD_LOG_WARNING, "%s: no certificate: its tail cannot be moved: %s", file->path,
+               strerror(-failed));
     if (unlink(path) != 0)
         pd_log(PD_LOG_WARNING, "%s: cannot be removed: %s; the run is closed and does not need it", path,
                strerror(errno));

@@ -29,6 +29,7 @@ struct pd_file {
     d7_tail *tail;
     d7_writer *writer; /* writes through the tail's table */
     const pd_datadir *dir;
+    struct pd_certifier *certifier; /* NULL: none */
     d7_attribute *pending; /* [n_pending] that no Index entry of the file holds: they go into the slots */
     size_t n_pending, cap_pending, pending_bytes;
     bool closing; /* the last attribute is set; a full disk may have stopped the close after that */
@@ -45,10 +46,14 @@ struct pd_file {
 /* How files are made. */
 typedef struct pd_file_options {
     unsigned mode;
-    bool checksums;  /* NAME.photons.crc is kept beside */
-    int64_t gid;     /* -1: the process's */
-    const d7_io *io; /* NULL: the system's */
+    bool checksums;                 /* NAME.photons.crc is kept beside */
+    struct pd_certifier *certifier; /* of the file once it is closed; NULL: none */
+    int64_t gid;                    /* -1: the process's */
+    const d7_io *io;                /* NULL: the system's */
 } pd_file_options;
+
+/* How those of a volume are. */
+const pd_file_options *pd_volume_files(const pd_volume *volume);
 
 /* Where to look for the next free name of a series: run after run under one name need not count from 2
  * again. */

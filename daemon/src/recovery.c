@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "certifier.h"
 #include "file.h"
 #include "log.h"
 #include "run_stored.h"
@@ -145,10 +146,7 @@ static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const 
     pd_error why = {""};
     pd_file *file = NULL;
     uint64_t sequence = d7_tail_recovered(tail)->sequence;
-    pd_file_options options = {.mode = r->engine->config->file_mode,
-                               .checksums = r->engine->config->checksums,
-                               .gid = r->engine->gid};
-    if (pd_file_resume(&file, r->dir, name, tail, &options, &why) != 0) {
+    if (pd_file_resume(&file, r->dir, name, tail, pd_volume_files(r->volume), &why) != 0) {
         recovery_failed(r, name, why.text);
         return;
     }
@@ -202,6 +200,7 @@ static void recovery_file(recovery *r, const char *name) {
         recovery_orphan(r, name);
     } else {
         r->state->closed++;
+        pd_certifier_note(pd_volume_files(r->volume)->certifier, name);
         pd_log(PD_LOG_INFO, "run %s: it was closed before the restart", name);
     }
 }

@@ -360,6 +360,10 @@ pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attrib
 /* One of the daemon's own: into the file, not into the exports. Returns 0, or -1 when out of memory. */
 int pd_run__own_attribute(pd_run *run, const char *key, const char *value);
 
+/* Which software goes on with the run, by which configuration, where the attributes of its file tell otherwise. */
+void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n);
+#define PD_SOFTWARE "photond " PHOTOND_VERSION
+
 /* run_records.c */
 void pd_run__lost(pd_run *run, uint64_t item, uint64_t count); /* by the hardware, before this item */
 void pd_run__records(pd_run *run, bool last); /* those that are due: before a mark, or the close */

@@ -126,6 +126,21 @@ int pd_run__own_attribute(pd_run *run, const char *key, const char *value) {
     return 0;
 }
 
+static void attributes_renew(pd_run *run, const pd_attribute *attributes, size_t n, const char *key,
+                             const char *value) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(attributes[i].key, key) == 0 && strcmp(attributes[i].value, value) == 0)
+            return;
+    if (pd_run__own_attribute(run, key, value) != 0)
+        pd_log(PD_LOG_WARNING, "run %s: out of memory: the file keeps the %s of before the restart",
+               run->name, key);
+}
+
+void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n) {
+    attributes_renew(run, attributes, n, "photond.software", PD_SOFTWARE);
+    attributes_renew(run, attributes, n, "photond.configuration", run->engine->configuration);
+}
+
 void pd_run__last_attributes(pd_run *run) {
     pd_run__records(run, true);
     if (run->lost_before == 0)

@@ -15,7 +15,7 @@ enum {
     ROOM_PAGES_MIN = 4, /* of column bytes in the batches of the run that is promised least */
     ROOM_SHARE = 6,     /* a run is promised this part of what the runs to come can spare */
     ROOM_MOST = 16,     /* and never more than this part of the ring */
-    OWN_ATTRIBUTES = 6  /* that the daemon adds at most */
+    OWN_ATTRIBUTES = 8  /* that the daemon adds at most */
 };
 
 /* The order for the file, with copies of what the volume reads. */
@@ -246,9 +246,14 @@ static int open_add_attributes(open_request *request, const pd_run *run, const p
     char *time_base = time_base_json(spec);
     char *asked = open_json(run, spec);
     const pd_attribute own[OWN_ATTRIBUTES] = {
-        {"photond.run", run->id_hex}, {"photond.producer", run->instance},
-        {"photond.part", "0"},        {"photond.datasets", datasets},
-        {"photond.open", asked},      {"photond.time_base", time_base},
+        {"photond.run", run->id_hex},
+        {"photond.producer", run->instance},
+        {"photond.part", "0"},
+        {"photond.datasets", datasets},
+        {"photond.open", asked},
+        {"photond.software", PD_SOFTWARE},
+        {"photond.configuration", run->engine->configuration},
+        {"photond.time_base", time_base},
     };
     size_t n_own = OWN_ATTRIBUTES - (time_base ? 0 : 1);
     int failed = -1;

@@ -52,6 +52,7 @@ int pd_run_resume(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_f
     resume_pages(run, slot);
     pd_run__running(run, file, spec->name);
     pd_run__records_resume(run, spec->attributes, spec->n_attributes);
+    pd_run__made_by(run, spec->attributes, spec->n_attributes);
     pd_run__flush(run);
     pd_run_summary_start(run);
     pd_run_summary_kick(run);

@@ -122,6 +122,7 @@ typedef struct pd_status {
     uint32_t stalled;                                 /* connections held back now */
     double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
 
+    uint64_t certificates_pending;     /* closed files whose certificate is not made yet */
     const pd_recovery_state *recovery; /* of the start; NULL: none */
     pd_status_counters counters;
     const pd_status_volume *volumes; /* [n_volumes] the first is that of data_dir; one at least */

@@ -6,11 +6,14 @@
 #include <time.h>
 #include <uv.h>
 
+#include "certifier.h"
 #include "disk.h"
 #include "file.h"
 #include "log.h"
 #include "run_names.h"
 #include "syncer.h"
+
+enum { VOLUME_CERTIFY_S = 5 }; /* that a stop waits for certificates */
 
 struct pd_volume {
     const char *name;
@@ -169,6 +172,14 @@ static int volume_start_threads(pd_volume *v, pd_error *err) {
     return 0;
 }
 
+static int volume_start_certifier(pd_volume *v, const pd_volume_options *options, pd_error *err) {
+    pd_certifier_options o = {.key = options->certificate_key,
+                              .mode = options->file_mode,
+                              .gid = options->gid,
+                              .counters = options->counters};
+    return options->certificates ? pd_certifier_start(&v->files.certifier, &v->dir, &o, err) : 0;
+}
+
 int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error *err) {
     pd_volume *v = calloc(1, sizeof *v);
     if (!v)
@@ -186,7 +197,8 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     v->dir.names = options->names;
     atomic_store(&v->disk.free_bytes, pd_datadir_free_bytes(&v->dir));
     if ((options->names && pd_run_names_add(options->names, &v->dir, &v->disk, err) != 0) ||
-        volume_start_threads(v, err) != 0) {
+        volume_start_certifier(v, options, err) != 0 || volume_start_threads(v, err) != 0) {
+        pd_certifier_stop(v->files.certifier, 0);
         pd_datadir_close(&v->dir);
         free(v);
         return -1;
@@ -205,6 +217,7 @@ void pd_volume_stop(pd_volume *v) {
     pd_queue_close(&v->queue);
     pthread_join(v->thread, NULL);
     pd_syncer_stop(v->syncer);
+    pd_certifier_stop(v->files.certifier, VOLUME_CERTIFY_S);
     pd_queue_destroy(&v->queue);
     pd_datadir_close(&v->dir);
     free(v);
@@ -226,6 +239,14 @@ pd_volume_state pd_volume_look(const pd_volume *v) {
         .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
         .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
     };
+}
+
+const pd_file_options *pd_volume_files(const pd_volume *v) {
+    return &v->files;
+}
+
+uint64_t pd_volume_uncertified(const pd_volume *v) {
+    return pd_certifier_pending(v->files.certifier);
 }
 
 const char *pd_volume_name(const pd_volume *v) {

@@ -113,9 +113,11 @@ typedef struct pd_volume_options {
     const char *data_dir;
     unsigned file_mode;
     unsigned dir_mode;
-    bool checksums;  /* kept beside run files */
-    int64_t gid;     /* group of files; -1: left as it is */
-    const d7_io *io; /* of run files; NULL: the system's */
+    bool checksums;              /* kept beside run files */
+    bool certificates;           /* put beside closed files, */
+    const char *certificate_key; /* and signed by the key of this file; "": they are not signed */
+    int64_t gid;                 /* group of files; -1: left as it is */
+    const d7_io *io;             /* of run files; NULL: the system's */
     pd_inbox *inbox;
     pd_counters *counters;
     struct pd_run_names *names; /* shared by the volumes; NULL: there is but one */
@@ -142,6 +144,9 @@ typedef struct pd_volume_state {
     uint64_t busy_ns;    /* since when a thread waits for the disk, on the monotonic clock; 0: none does */
     uint64_t free_bytes; /* UINT64_MAX: not known */
 } pd_volume_state;
+
+/* Certificates that are not made yet. Any thread. */
+uint64_t pd_volume_uncertified(const pd_volume *volume);
 
 pd_volume_state pd_volume_look(const pd_volume *volume);
 const char *pd_volume_name(const pd_volume *volume);

@@ -77,9 +77,10 @@ def main():
             assert info["attributes"]["/photons/TacChannel"] == repr(manifest["tac_channel_ps"])
             for key in ("FileGuid", "Created", "FileCreator", "photond.run"):
                 assert info["attributes"][key], key
+        photond.wait_for(lambda: daemon.status()["certificates_pending"] == 0)
         left = sorted(os.listdir(daemon.data))
-    assert [n for n in left if not n.startswith(".")] == ["over-tcp.daf", "over-tcp.photons", "over-tcp.photons.crc",
-                                                          "over-unix.daf", "over-unix.photons", "over-unix.photons.crc"], left
+    assert [n for n in left if not n.startswith(".")] == ["over-tcp.daf", "over-tcp.photons", "over-tcp.photons.crc", "over-tcp.run.json",
+                                                          "over-unix.daf", "over-unix.photons", "over-unix.photons.crc", "over-unix.run.json"], left
     print("%d photons, twice, as sent" % manifest["photons"])
 
 

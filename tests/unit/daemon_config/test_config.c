@@ -424,7 +424,7 @@ static void options_override_the_file(void **state) {
     assert_string_equal(config.listen.items[1], "unix:/s");
     assert_true(config.allow_insecure_remote);
     assert_int_equal(config.summaries.pixels, 256);
-    assert_true(config.encoder_threads > 0);
+    assert_int_equal(config.encoder_threads, 0); /* as given, not what this machine makes of it */
     pd_config_free(&config);
 
     assert_int_equal(RUN(&config, "--check-config", path), PD_CONFIG_EXIT);

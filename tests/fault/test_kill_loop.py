@@ -12,6 +12,7 @@ import uuid
 import ingest
 import photond
 import require
+import torture
 from ingest import pb
 
 np = require.module("numpy")
@@ -37,6 +38,9 @@ class Source:
             for c in columns:
                 crc = ingest.crc32c(c.tobytes(), crc)
             self.crcs.append(crc)
+
+    def bytes_of(self, n):
+        return n * sum(c.nbytes for c in self.columns[0])
 
     def expected(self, n, column):
         if n == 0:
@@ -154,6 +158,9 @@ def torment(daemon, chance, name, n_producers, photons, pause, rounds, until):
     print("%s: killed %d times: %d batches, %d photons, %d sent again, %d connections: nothing lost" % (
         name, killed, sum(p.sent for p in producers), sum(p.sent for p in producers) * photons,
         sum(p.resent for p in producers), sum(p.connections for p in producers)), flush=True)
+    torture.report(kills=killed, producers=n_producers, batches=sum(p.sent for p in producers),
+                   events=sum(p.sent for p in producers) * photons, bytes=sum(p.source.bytes_of(p.sent) for p in producers),
+                   batches_sent_again=sum(p.resent for p in producers))
 
 
 def main():

@@ -7,6 +7,7 @@ import ingest
 import photond
 import require
 import stored
+import torture
 
 np = require.module("numpy")
 
@@ -34,6 +35,7 @@ def cycles():
             os.unlink(path)
         os.unlink(daemon.log_path())
     print("%d cycles" % CYCLES, flush=True)
+    torture.report(starts_and_stops=CYCLES)
 
 
 def short_run(daemon, c, i):
@@ -68,6 +70,7 @@ def short_runs():
     assert max(fd for _, _, fd in looks) - min(fd for _, _, fd in looks) <= 2, looks
     if not require.sanitized() and RUNS > 2000:  # by then all that is kept on purpose is there
         assert looks[-1][1] - looks[0][1] < GROWTH_KB, looks
+    torture.report(short_runs=RUNS)
 
 
 for case in (cycles, short_runs):

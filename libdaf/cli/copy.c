@@ -35,7 +35,7 @@ static bool show_progress(void *context, uint64_t done_bytes) {
 static uint64_t count_bytes(daf *d) {
     report r;
     uint64_t bytes = 0;
-    report_gather(&r, d);
+    report_gather(&r, d, false);
     for (size_t i = 0; i < r.n; i++)
         bytes += r.rows[i].info.disk_bytes;
     report_free(&r);

@@ -100,7 +100,7 @@ static int run(const cli_command *self, int argc, char **argv) {
     code = command_open(self, &d, path, "r", NULL);
     if (code)
         return code;
-    report_gather(&r, d);
+    report_gather(&r, d, !strstr(path, "://"));
     if (r.failed)
         code = command_fail(self, &r.err);
     else if (json)
@@ -117,17 +117,21 @@ static int run(const cli_command *self, int argc, char **argv) {
 const cli_command command_describe = {
     .name = "describe",
     .summary = "lists what a repository holds",
-    .help = "Usage: daf describe PATH [--json]\n"
-            "Lists scalars, axes, vectors and matrices: type, form and sizes. A sparse property is told with "
-            "how many\n"
-            "values it stores, a packed one with codec, level, chunks and ratio. Of an archive RUNS.dafs.zip "
-            "without a\n"
-            "group it lists the groups, each as a path to be opened.\n\n"
-            "  --json   one JSON object\n"
-            "  --help   this text\n\n"
-            "A property that cannot be read is listed as a problem, and the exit code is 1.\n\n"
-            "Examples:\n"
-            "  daf describe run.daf\n"
-            "  daf describe runs.dafs.zip\n"
-            "  daf describe runs.dafs.zip#/first --json | jq '.vectors.dt_bin'\n",
+    .help =
+        "Usage: daf describe PATH [--json]\n"
+        "Lists scalars, axes, vectors and matrices: type, form and sizes. A sparse property is told with "
+        "how many\n"
+        "values it stores, a packed one with codec, level, chunks and ratio. All payloads are looked at "
+        "(sizes, "
+        "lines of\n"
+        "texts, directories of shards), but of a repository at a URL. Of an archive RUNS.dafs.zip without a "
+        "group it\n"
+        "lists the groups, each as a path to be opened.\n\n"
+        "  --json   one JSON object\n"
+        "  --help   this text\n\n"
+        "A property that cannot be read is listed as a problem, and the exit code is 1.\n\n"
+        "Examples:\n"
+        "  daf describe run.daf\n"
+        "  daf describe runs.dafs.zip\n"
+        "  daf describe runs.dafs.zip#/first --json | jq '.vectors.dt_bin'\n",
     .run = run};

@@ -92,7 +92,7 @@ static int repack(job *j, const target *t, uint64_t bytes) {
 
 static int repack_all(job *j) {
     report r;
-    report_gather(&r, j->d);
+    report_gather(&r, j->d, false);
     int code = r.failed ? command_fail(j->self, &r.err) : CLI_OK;
     uint64_t total = 0;
     for (size_t i = 0; i < r.n; i++)

@@ -51,7 +51,8 @@ static void gather_axis(report *r, const char *name) {
     daf_array_free(entries);
 }
 
-/* Whether some file has not the size that its elements need. Not every store knows sizes: it is asked for values then. */
+/* Of what is not examined: whether some file has not the size that its elements need. Not every store knows sizes: it is
+ * asked for values then. */
 static bool is_suspect(const daf_info *info) {
     bool suspect = false;
     for (unsigned i = 0; i < info->n_parts; i++) {
@@ -67,9 +68,10 @@ static void gather_vector(report *r, const char *axis, const char *name) {
     row *new = add_row(r, TARGET_VECTOR, axis, NULL, name);
     if (!new)
         return;
-    int rc = daf_vector_info(r->d, &new->info, axis, name, &err);
+    int rc = r->examines ? daf_examine_vector(r->d, &new->info, axis, name, &err)
+                         : daf_vector_info(r->d, &new->info, axis, name, &err);
     daf_array *none = NULL;
-    if (rc == 0 && is_suspect(&new->info))
+    if (rc == 0 && !r->examines && is_suspect(&new->info))
         rc = daf_get_vector_range(r->d, &none, axis, name, 0, 0, &err);
     mark_broken(new, rc, &err);
     daf_array_free(none);
@@ -81,9 +83,10 @@ static void gather_matrix(report *r, const char *rows, const char *columns, cons
     if (!new)
         return;
     const daf_range nothing = {0};
-    int rc = daf_matrix_info(r->d, &new->info, rows, columns, name, &err);
+    int rc = r->examines ? daf_examine_matrix(r->d, &new->info, rows, columns, name, &err)
+                         : daf_matrix_info(r->d, &new->info, rows, columns, name, &err);
     daf_array *none = NULL;
-    if (rc == 0 && is_suspect(&new->info))
+    if (rc == 0 && !r->examines && is_suspect(&new->info))
         rc = daf_get_matrix_range(r->d, &none, rows, columns, name, &nothing, &err);
     mark_broken(new, rc, &err);
     daf_array_free(none);
@@ -111,9 +114,9 @@ static void gather_matrices(report *r, const char *rows, const char *columns) {
     daf_names_clear(&names);
 }
 
-void report_gather(report *r, daf *d) {
+void report_gather(report *r, daf *d, bool examines) {
     daf_names scalars = {0}, axes = {0};
-    *r = (report){.d = d};
+    *r = (report){.d = d, .examines = examines};
     size_t limit = listed(r, daf_list_scalars(d, &scalars, &r->err));
     for (size_t i = 0; i < scalars.n && i < limit; i++)
         gather_scalar(r, scalars.names[i]);
@@ -155,6 +158,8 @@ static void print_codec(FILE *out, const daf_part_info *part, bool two_dimension
             part->n_chunks == 1 ? "chunk" : "chunks", part->chunk_rows);
     if (two_dimensions)
         fprintf(out, " x %" PRIu64, part->chunk_columns);
+    if (part->n_stored && part->n_stored < part->n_chunks)
+        fprintf(out, " (%" PRIu64 " stored)", part->n_stored);
 }
 
 static void print_sparse(FILE *out, const daf_info *info) {
@@ -170,6 +175,14 @@ static void print_sparse(FILE *out, const daf_info *info) {
     }
 }
 
+/* Of Strings not without having been examined. */
+static bool has_raw_bytes(const daf_info *info) {
+    bool known = info->raw_bytes > 0;
+    for (unsigned i = 0; i < info->n_parts; i++)
+        known = known && (info->parts[i].type != DAF_STRING || info->parts[i].raw_bytes || !info->parts[i].n);
+    return known;
+}
+
 void print_info(FILE *out, const row *r) {
     const daf_info *info = &r->info;
     fprintf(out, "%-8s %10" PRIu64, daf_type_name(info->type), info->rows);
@@ -181,9 +194,9 @@ void print_info(FILE *out, const row *r) {
     else if (info->packed)
         print_codec(out, &info->parts[0], r->kind == TARGET_MATRIX);
     else
-        fputs("flat", out);
+        fputs(info->type == DAF_STRING ? "flat lines" : "flat", out);
     fprintf(out, ", %" PRIu64 " bytes on disk", info->disk_bytes);
-    if (info->packed && info->raw_bytes && info->disk_bytes && info->type != DAF_STRING)
+    if (info->packed && has_raw_bytes(info) && info->disk_bytes)
         fprintf(out, " (ratio %.2f)", (double)info->raw_bytes / (double)info->disk_bytes);
 }
 

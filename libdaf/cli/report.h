@@ -18,14 +18,16 @@ typedef struct row {
 /* Scalars, axes, vectors by axis, matrices by rows and columns axis; all by name. */
 typedef struct report {
     daf *d;
+    bool examines; /* looks into payloads, too: not through the net */
     row *rows;
     size_t n, capacity;
     bool failed; /* `err` says why */
     daf_error err;
 } report;
 
-/* Fills in what the handle's repository holds. `failed` says when that could not be had. */
-void report_gather(report *r, daf *d);
+/* Fills in what the handle's repository holds; looks into the payloads, or at descriptors and sizes alone. `failed` says when
+ * that could not be had. */
+void report_gather(report *r, daf *d, bool examines);
 void report_free(report *r);
 
 size_t report_count_problems(const report *r);

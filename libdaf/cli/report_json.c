@@ -4,7 +4,7 @@
 
 #include "report.h"
 
-static void print_packing(const daf_part_info *p, bool two_dimensions) {
+static void print_packing(const daf_part_info *p, bool two_dimensions, bool examined) {
     printf(",\"packed\":%s", p->packed ? "true" : "false");
     if (!p->packed)
         return;
@@ -14,17 +14,21 @@ static void print_packing(const daf_part_info *p, bool two_dimensions) {
     if (two_dimensions)
         printf(",%" PRIu64, p->chunk_columns);
     printf("],\"chunks\":%" PRIu64, p->n_chunks);
+    if (examined)
+        printf(",\"stored_chunks\":%" PRIu64, p->n_stored);
 }
 
-static void print_sizes(daf_type type, bool packed, uint64_t raw_bytes, uint64_t disk_bytes) {
-    if (type != DAF_STRING)
+/* known: the bytes of Strings are, too. */
+static void print_sizes(daf_type type, bool known, bool packed, uint64_t raw_bytes, uint64_t disk_bytes) {
+    known = known || type != DAF_STRING;
+    if (known)
         printf(",\"raw_bytes\":%" PRIu64, raw_bytes);
     printf(",\"disk_bytes\":%" PRIu64, disk_bytes);
-    if (type != DAF_STRING && packed && raw_bytes && disk_bytes)
+    if (known && packed && raw_bytes && disk_bytes)
         printf(",\"ratio\":%.4g", (double)raw_bytes / (double)disk_bytes);
 }
 
-static void print_parts(const daf_info *i) {
+static void print_parts(const daf_info *i, bool examined) {
     double cells = (double)i->rows * (double)i->columns;
     printf(",\"nnz\":%" PRIu64 ",\"density\":%.6g,\"index_type\":\"%s\",\"packed\":%s,\"parts\":{", i->nnz,
            cells > 0 ? (double)i->nnz / cells : 0, daf_type_name(i->index_type),
@@ -33,14 +37,14 @@ static void print_parts(const daf_info *i) {
         const daf_part_info *p = &i->parts[k];
         printf("%s\"%s\":{\"type\":\"%s\",\"elements\":%" PRIu64, k ? "," : "", p->name,
                daf_type_name(p->type), p->n);
-        print_packing(p, false);
-        print_sizes(p->type, p->packed, p->raw_bytes, p->disk_bytes);
+        print_packing(p, false, examined);
+        print_sizes(p->type, examined, p->packed, p->raw_bytes, p->disk_bytes);
         putchar('}');
     }
     putchar('}');
 }
 
-static void print_info_json(const row *r) {
+static void print_info_json(const row *r, bool examined) {
     const daf_info *i = &r->info;
     bool matrix = r->kind == TARGET_MATRIX;
     printf("{\"type\":\"%s\",\"format\":\"%s\",\"rows\":%" PRIu64, daf_type_name(i->type),
@@ -48,14 +52,14 @@ static void print_info_json(const row *r) {
     if (matrix)
         printf(",\"columns\":%" PRIu64, i->columns);
     if (i->sparse)
-        print_parts(i);
+        print_parts(i, examined);
     else
-        print_packing(&i->parts[0], matrix);
-    print_sizes(i->type, i->packed, i->raw_bytes, i->disk_bytes);
+        print_packing(&i->parts[0], matrix, examined);
+    print_sizes(i->type, examined, i->packed, i->raw_bytes, i->disk_bytes);
     putchar('}');
 }
 
-static void print_value_json(const row *r) {
+static void print_value_json(const row *r, bool examined) {
     if (r->kind == TARGET_SCALAR) {
         printf("{\"type\":\"%s\",\"value\":", daf_type_name(r->scalar.type));
         print_json_scalar(stdout, &r->scalar);
@@ -63,7 +67,7 @@ static void print_value_json(const row *r) {
     } else if (r->kind == TARGET_AXIS) {
         printf("{\"entries\":%" PRIu64 ",\"disk_bytes\":%" PRIu64 "}", r->length, r->bytes);
     } else {
-        print_info_json(r);
+        print_info_json(r, examined);
     }
 }
 
@@ -98,7 +102,7 @@ static void print_kind_json(const report *r, target_kind kind, const char *headi
         open_levels(this, before);
         print_json_string(stdout, this->name);
         putchar(':');
-        print_value_json(this);
+        print_value_json(this, r->examines);
         before = this;
     }
     if (before && before->columns)

@@ -99,7 +99,7 @@ static int run(const cli_command *self, int argc, char **argv) {
     code = command_open(self, &d, argv[optind], "r", NULL);
     if (code)
         return code;
-    report_gather(&r, d);
+    report_gather(&r, d, false);
     if (r.failed)
         code = command_fail(self, &r.err);
     else

@@ -203,6 +203,9 @@ int daf__archive_search(daf__archive_directory *ret, daf__file *f, daf_error *er
 int daf__archive_may_be_cut(bool *ret, daf__file *f, uint64_t from, daf_error *err);
 int daf__archive_may_be_cut_behind_locals(bool *ret, daf__file *f, uint64_t at, daf_error *err);
 
+/* Whether headers of entries of the archive stand between the two places, but for those of chunks. */
+int daf__archive_holds_entries(bool *ret, daf__file *f, uint64_t from, uint64_t end, daf_error *err);
+
 /* Whether an append of this protocol has written the local header, which is whole. */
 bool daf__archive_is_own_local(const uint8_t *local, const daf__zip_entry *e);
 

@@ -9,7 +9,11 @@
 
 #include "error.h"
 
-enum { FIRST_ROOM = 1 << 16, CRC_PIECE = 1 << 18 };
+enum {
+    FIRST_ROOM = 1 << 16,
+    CRC_PIECE = 1 << 18,
+    WINDOW = 1 << 16 /* of deflate64, the largest that needs one */
+};
 
 int daf__source_next(daf__source *s, const uint8_t **ret, size_t *bytes, daf_error *err) {
     size_t n = s->left < DAF__SOURCE_PIECE ? (size_t)s->left : DAF__SOURCE_PIECE;
@@ -23,9 +27,23 @@ int daf__source_next(daf__source *s, const uint8_t **ret, size_t *bytes, daf_err
     return 0;
 }
 
+static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t bytes) {
+    return (uint32_t)crc32_z(crc, data, bytes);
+}
+
+static void drop(daf__sink *s) {
+    size_t bytes = s->out.size - WINDOW;
+    s->crc = crc_of(s->crc, s->out.data, bytes);
+    memmove(s->out.data, s->out.data + bytes, WINDOW);
+    s->out.size = WINDOW;
+    s->dropped += bytes;
+}
+
 int daf__sink_room(daf__sink *s, uint8_t **ret, size_t *bytes, daf_error *err) {
-    uint64_t more = s->out.size < FIRST_ROOM ? FIRST_ROOM : s->out.size;
-    uint64_t left = s->limit - s->out.size;
+    if (s->keeps_none && s->out.size >= 4 * WINDOW)
+        drop(s);
+    uint64_t more = s->out.size < FIRST_ROOM || s->keeps_none ? FIRST_ROOM : s->out.size;
+    uint64_t left = s->limit - daf__sink_bytes(s);
     if (left == 0)
         return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "it holds more than the directory says");
     if (more > left)
@@ -55,7 +73,7 @@ static int run(void *decoder, stream_step step, daf__source *in, daf__sink *out,
     stream s = {0};
     uint8_t spare;
     for (;;) {
-        bool at_end = false, full = out->out.size == out->limit;
+        bool at_end = false, full = daf__sink_bytes(out) == out->limit;
         int rc = 0;
         if (s.n_in == 0) {
             rc = daf__source_next(in, &s.in, &s.n_in, err);
@@ -244,47 +262,55 @@ bool daf__archive_can_hold(const daf__archive_entry *e) {
     return e->raw_bytes / most_of(e->method) <= e->packed_bytes;
 }
 
-static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t bytes) {
-    return (uint32_t)crc32_z(crc, data, bytes);
-}
-
-static int check_content(const daf__buf *out, const daf__archive_entry *e, daf_error *err) {
-    if (out->size != e->raw_bytes)
-        return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "it holds %zu bytes, but the directory says %llu",
-                         out->size, (unsigned long long)e->raw_bytes);
-    if (crc_of(0, out->data, out->size) != e->crc)
+static int check_content(const daf__sink *s, const daf__archive_entry *e, daf_error *err) {
+    if (daf__sink_bytes(s) != e->raw_bytes)
+        return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "it holds %llu bytes, but the directory says %llu",
+                         (unsigned long long)daf__sink_bytes(s), (unsigned long long)e->raw_bytes);
+    if (crc_of(s->crc, s->out.data, s->out.size) != e->crc)
         return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "its checksum (CRC-32) does not match");
     return 0;
 }
 
-int daf__archive_decode(daf__buf *ret, daf__file *f, uint64_t at, const daf__archive_entry *e,
-                        const char *name, daf_error *err) {
+static int decode_to(daf__sink *out, daf__file *f, uint64_t at, const daf__archive_entry *e, const char *name,
+                     daf_error *err) {
     daf__source in = {.f = f, .at = at, .left = e->packed_bytes, .piece = malloc(DAF__SOURCE_PIECE)};
-    daf__sink out = {.limit = e->raw_bytes};
     daf_error details;
     int rc = daf__archive_check_method(e, name, err);
-    if (rc || !in.piece || !daf__buf_reserve(&out.out, 0)) {
+    if (rc || !in.piece || !daf__buf_reserve(&out->out, 0)) {
         free(in.piece);
-        daf__buf_free(&out.out);
         return rc ? rc : daf__no_memory(err);
     }
     if (daf__archive_can_hold(e))
-        rc = decoder_of(e->method)(&in, &out, &details);
+        rc = decoder_of(e->method)(&in, out, &details);
     else
         rc = daf__fail(&details, DAF_ERR_CORRUPT, 0, 0, "%llu bytes cannot hold the %llu that it tells of",
                        (unsigned long long)e->packed_bytes, (unsigned long long)e->raw_bytes);
     if (rc == 0)
-        rc = check_content(&out.out, e, &details);
+        rc = check_content(out, e, &details);
     free(in.piece);
-    if (rc == 0) {
-        *ret = out.out;
-        return 0;
-    }
-    daf__buf_free(&out.out);
-    if (rc != DAF_ERR_CORRUPT)
-        return daf__pass(err, &details);
+    if (rc == 0 || rc != DAF_ERR_CORRUPT)
+        return rc ? daf__pass(err, &details) : 0;
     return daf__fail(err, rc, 0, at, "%s: the entry \"%.300s\" cannot be decoded: %s", f->where, name,
                      details.text);
+}
+
+int daf__archive_decode(daf__buf *ret, daf__file *f, uint64_t at, const daf__archive_entry *e,
+                        const char *name, daf_error *err) {
+    daf__sink out = {.limit = e->raw_bytes};
+    int rc = decode_to(&out, f, at, e, name, err);
+    if (rc)
+        daf__buf_free(&out.out);
+    else
+        *ret = out.out;
+    return rc;
+}
+
+int daf__archive_check(daf__file *f, uint64_t at, const daf__archive_entry *e, const char *name,
+                       daf_error *err) {
+    daf__sink out = {.limit = e->raw_bytes, .keeps_none = true};
+    int rc = decode_to(&out, f, at, e, name, err);
+    daf__buf_free(&out.out);
+    return rc;
 }
 
 int daf__archive_crc(uint32_t *ret, daf__file *f, uint64_t at, uint64_t bytes, daf_error *err) {

@@ -15,6 +15,10 @@ bool daf__archive_can_hold(const daf__archive_entry *e);
 int daf__archive_decode(daf__buf *ret, daf__file *f, uint64_t at, const daf__archive_entry *e,
                         const char *name, daf_error *err);
 
+/* The same without keeping anything: memory for some windows. */
+int daf__archive_check(daf__file *f, uint64_t at, const daf__archive_entry *e, const char *name,
+                       daf_error *err);
+
 /* The CRC-32 of `bytes` bytes of the file. */
 int daf__archive_crc(uint32_t *ret, daf__file *f, uint64_t at, uint64_t bytes, daf_error *err);
 
@@ -37,7 +41,15 @@ int daf__source_next(daf__source *s, const uint8_t **ret, size_t *bytes, daf_err
 typedef struct daf__sink {
     daf__buf out;
     uint64_t limit;
+    bool
+        keeps_none; /* of what comes only the last window stays in `out`, for decoders that copy from there */
+    uint64_t dropped; /* bytes before `out` */
+    uint32_t crc;     /* of those */
 } daf__sink;
+
+static inline uint64_t daf__sink_bytes(const daf__sink *s) {
+    return s->dropped + s->out.size;
+}
 
 /* Room for more: at least one byte. DAF_ERR_CORRUPT when the limit is reached. */
 int daf__sink_room(daf__sink *s, uint8_t **ret, size_t *bytes, daf_error *err);

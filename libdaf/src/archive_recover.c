@@ -267,16 +267,14 @@ static int list_local(daf__archive_directory *d, const uint8_t *local, const daf
 static int is_intact(bool *ret, daf__file *f, uint64_t data, const daf__zip_entry *e, daf_error *err) {
     daf__archive_entry entry = {
         .packed_bytes = e->packed_bytes, .raw_bytes = e->raw_bytes, .crc = e->crc, .method = e->method};
-    daf__buf content = {0};
     uint32_t crc = ~e->crc;
     int rc;
     if (e->method == DAF__ZIP_STORED) {
         rc = daf__archive_crc(&crc, f, data, e->packed_bytes, err);
         *ret = crc == e->crc && e->packed_bytes == e->raw_bytes;
     } else {
-        rc = daf__archive_decode(&content, f, data, &entry, "", err);
+        rc = daf__archive_check(f, data, &entry, "", err);
         *ret = rc == 0;
-        daf__buf_free(&content);
     }
     return is_fatal(rc) ? rc : 0;
 }
@@ -307,6 +305,19 @@ static void set_unclear(daf__archive_directory *d, uint64_t at) {
     d->unclear = true;
 }
 
+/* An entry that is damaged may say that others are its data; one that is not of ours may be anything. */
+static int doubt(daf__archive_directory *d, daf__file *f, const uint8_t *local, const daf__zip_entry *e,
+                 uint64_t data, daf_error *err) {
+    bool holds = true;
+    int rc = 0;
+    if (daf__archive_is_own_local(local, e))
+        rc = daf__archive_holds_entries(&holds, f, e->offset + DAF__ZIP_LOCAL_BYTES, data + e->packed_bytes,
+                                        err);
+    if (rc == 0 && holds)
+        set_unclear(d, e->offset);
+    return rc;
+}
+
 static int scan_local_headers(daf__archive_directory *ret, daf__file *f, daf_error *err) {
     daf__archive_directory d = {0};
     uint8_t *local = malloc(MAX_LOCAL_BYTES);
@@ -320,8 +331,8 @@ static int scan_local_headers(daf__archive_directory *ret, daf__file *f, daf_err
         if (rc || data == 0)
             break;
         rc = is_intact(&intact, f, data, &e, err);
-        if (rc == 0 && !intact && !daf__archive_is_own_local(local, &e))
-            set_unclear(&d, at);
+        if (rc == 0 && !intact)
+            rc = doubt(&d, f, local, &e, data, err);
         at = data + e.packed_bytes;
         if (rc == 0 && intact) {
             rc = list_local(&d, local, &e, err);

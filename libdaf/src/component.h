@@ -33,6 +33,18 @@ int daf__component_load(daf_array **ret, const daf *d, daf__file *f, const daf__
 int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const daf__extent *extent,
                               const daf__component *c, const daf_range *range, daf_error *err);
 
+/* Whether a flat numeric file holds n values of the type. Returns 0; DAF_ERR_TRUNCATED; DAF_ERR_CORRUPT. */
+int daf__component_check_size(const daf__file *f, daf_type type, uint64_t n, daf_error *err);
+
+/* Opens the shard of a packed component that is not empty. */
+int daf__component_open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__extent *extent,
+                              const daf__component *c, daf_error *err);
+
+/* Looks at size, lines, or shard, without decoding. Of texts *raw_bytes: as lines; of packed ones *n_stored: chunks that
+ * are in the file. */
+int daf__component_examine(const daf *d, daf__file *f, const daf__extent *extent, const daf__component *c,
+                           uint64_t *raw_bytes, uint64_t *n_stored, daf_error *err);
+
 /* Decides whether an array of c->type is stored packed, and how (specification section 8). o may be NULL.
  * Returns 0; DAF_ERR_ARG, DAF_ERR_UNSUPPORTED the codec or level. */
 int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,

@@ -15,14 +15,22 @@ int daf__component_count(const daf__file *f, daf_type type, uint64_t *ret, daf_e
     return 0;
 }
 
-static int check_size(const daf__file *f, const daf_array *a, daf_error *err) {
-    uint64_t n = daf_array_count(a), wanted = n * daf_type_bytes(a->type);
+int daf__component_check_size(const daf__file *f, daf_type type, uint64_t n, daf_error *err) {
+    uint64_t wanted = n * daf_type_bytes(type);
     if (f->size == wanted)
         return 0;
     return daf__fail(err, f->size < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0,
                      f->size < wanted ? f->size : wanted,
                      "%s: %" PRIu64 " bytes are %s than %" PRIu64 " %s values", f->where, f->size,
-                     f->size < wanted ? "fewer" : "more", n, daf_type_name(a->type));
+                     f->size < wanted ? "fewer" : "more", n, daf_type_name(type));
+}
+
+static int check_lines(const daf__file *f, uint64_t n, uint64_t wanted, daf_error *err) {
+    if (n == wanted)
+        return 0;
+    return daf__fail(err, n < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0, f->size,
+                     "%s: too %s lines: %" PRIu64 ", but %" PRIu64 " values are needed", f->where,
+                     n < wanted ? "few" : "many", n, wanted);
 }
 
 static void swap_values(daf_array *a) {
@@ -53,7 +61,7 @@ static int copy_flat(daf__file *f, daf_array *a, daf_error *err) {
 }
 
 static int load_flat(daf__file *f, daf_array *a, bool view, daf_error *err) {
-    int rc = check_size(f, a, err);
+    int rc = daf__component_check_size(f, a->type, daf_array_count(a), err);
     if (rc)
         return rc;
     if (f->size == 0 || !view || !BYTES_HOST_IS_LITTLE)
@@ -72,19 +80,17 @@ static int load_lines(daf__file *f, daf_array *a, daf_error *err) {
     if (rc)
         return rc;
     /* Counted first: very many empty ones fit into a small file. */
-    uint64_t wanted = daf_array_count(a), n = daf__texts_count(&content);
-    if (n == wanted)
+    rc = check_lines(f, daf__texts_count(&content), daf_array_count(a), err);
+    if (rc == 0)
         return daf__texts_split(&a->texts, &content, f->where, err);
     daf__buf_free(&content);
-    return daf__fail(err, n < wanted ? DAF_ERR_TRUNCATED : DAF_ERR_CORRUPT, 0, f->size,
-                     "%s: too %s lines: %" PRIu64 ", but %" PRIu64 " values are needed", f->where,
-                     n < wanted ? "few" : "many", n, wanted);
+    return rc;
 }
 
 /* ---- packed */
 
-static int open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__extent *extent,
-                      const daf__component *c, daf_error *err) {
+int daf__component_open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__extent *extent,
+                              const daf__component *c, daf_error *err) {
     daf__grid grid;
     const daf_executor *executor = d->has_executor ? &d->executor : NULL;
     int rc = daf__grid_make(&grid, extent->kind, extent->rows, extent->columns, &c->packing, f->where, err);
@@ -95,7 +101,7 @@ static int open_shard(daf__shard *ret, const daf *d, daf__file *f, const daf__ex
 static int load_shard(const daf *d, daf__file *f, daf_array *a, const daf__extent *extent,
                       const daf__component *c, const daf__span *box, daf_error *err) {
     daf__shard shard;
-    int rc = open_shard(&shard, d, f, extent, c, err);
+    int rc = daf__component_open_shard(&shard, d, f, extent, c, err);
     if (rc)
         return rc;
     if (c->type == DAF_STRING) {
@@ -166,11 +172,10 @@ int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const
     if (!a)
         return daf__no_memory(err);
     daf__span box = {range->first_row, range->first_column, range->n_rows, range->n_columns};
-    daf_array whole = {.type = c->type, .rows = extent->rows, .columns = extent->columns};
     int rc = 0;
     bool empty = range->n_rows == 0 || range->n_columns == 0;
     if (!c->packed)
-        rc = check_size(f, &whole, err);
+        rc = daf__component_check_size(f, c->type, extent->rows * extent->columns, err);
     if (rc == 0 && empty)
         rc = own_values(a, err);
     else if (rc == 0 && c->packed)
@@ -181,5 +186,36 @@ int daf__component_load_range(daf_array **ret, const daf *d, daf__file *f, const
         daf_array_free(a);
     else
         *ret = a;
+    return rc;
+}
+
+/* ---- looking without decoding */
+
+static int examine_shard(const daf *d, daf__file *f, const daf__extent *extent, const daf__component *c,
+                         uint64_t *raw_bytes, uint64_t *n_stored, daf_error *err) {
+    daf__shard shard;
+    uint64_t text_bytes;
+    int rc = daf__component_open_shard(&shard, d, f, extent, c, err);
+    if (rc)
+        return rc;
+    rc = daf__shard_survey(&shard, n_stored, &text_bytes, err);
+    if (rc == 0 && c->type == DAF_STRING)
+        *raw_bytes = text_bytes + extent->rows * extent->columns;
+    daf__shard_close(&shard);
+    return rc;
+}
+
+int daf__component_examine(const daf *d, daf__file *f, const daf__extent *extent, const daf__component *c,
+                           uint64_t *raw_bytes, uint64_t *n_stored, daf_error *err) {
+    uint64_t n = extent->rows * extent->columns, lines;
+    if (c->packed && n)
+        return examine_shard(d, f, extent, c, raw_bytes, n_stored, err);
+    if (c->type != DAF_STRING)
+        return daf__component_check_size(f, c->type, n, err);
+    int rc = daf__count_lines(f, &lines, err);
+    if (rc == 0)
+        rc = check_lines(f, lines, n, err);
+    if (rc == 0)
+        *raw_bytes = f->size;
     return rc;
 }

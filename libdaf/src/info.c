@@ -1,5 +1,6 @@
-/* What a vector or matrix is, without reading its values. */
+/* What a vector or matrix is, without reading its values; with a look into the payloads, or without. */
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
 #include "property.h"
@@ -131,6 +132,58 @@ static int get_info(daf *d, daf_info *ret, const daf__property *p, daf_error *er
     if (rc == 0)
         *ret = s.info;
     return rc;
+}
+
+/* ---- the payloads */
+
+static int examine_part(daf *d, daf_part_info *part, const daf__opened *o, daf__part which, daf_error *err) {
+    const daf__component *c = &o->descriptor.parts[which];
+    daf__extent x = o->extent;
+    uint64_t raw_bytes = part->raw_bytes;
+    if (o->descriptor.sparse)
+        x = (daf__extent){DAF__VECTOR, part->n, 1};
+    int rc = daf__component_examine(d, o->files[which], &x, c, &raw_bytes, &part->n_stored, err);
+    part->raw_bytes = raw_bytes;
+    return rc;
+}
+
+static daf__part part_named(const daf__property *p, const daf__descriptor *d, const char *name) {
+    unsigned i = DAF__VALUES;
+    while (i + 1 < DAF__N_PARTS && strcmp(name, daf__part_name(p->kind, d->sparse, (daf__part)i)) != 0)
+        i++;
+    return (daf__part)i;
+}
+
+static int examine(daf *d, daf_info *ret, const daf__property *p, daf_error *err) {
+    daf_info info;
+    daf__opened o;
+    int rc = get_info(d, &info, p, err);
+    if (rc == 0)
+        rc = daf__property_open(d, &o, p, err);
+    if (rc)
+        return rc;
+    info.raw_bytes = 0;
+    for (unsigned i = 0; i < info.n_parts && rc == 0; i++) {
+        daf__part which = part_named(p, &o.descriptor, info.parts[i].name);
+        if (o.files[which]) /* else it was replaced just now by one without */
+            rc = examine_part(d, &info.parts[i], &o, which, err);
+        info.raw_bytes += info.parts[i].raw_bytes;
+    }
+    daf__opened_close(&o);
+    if (rc == 0)
+        *ret = info;
+    return rc;
+}
+
+int daf_examine_vector(daf *d, daf_info *ret, const char *axis, const char *name, daf_error *err) {
+    daf__property p = daf__vector_property(axis, name);
+    return examine(d, ret, &p, err);
+}
+
+int daf_examine_matrix(daf *d, daf_info *ret, const char *rows, const char *columns, const char *name,
+                       daf_error *err) {
+    daf__property p = daf__matrix_property(rows, columns, name);
+    return examine(d, ret, &p, err);
 }
 
 int daf_vector_info(daf *d, daf_info *ret, const char *axis, const char *name, daf_error *err) {

@@ -123,6 +123,10 @@ int daf__shard_read_texts(daf__shard *s, const daf__span *box, daf__texts *ret, 
  * Returns 0; DAF_ERR_CORRUPT; DAF_ERR_TRUNCATED; ... */
 int daf__shard_check_index(daf__shard *s, daf_error *err);
 
+/* Looks at the places of all chunks, and of Strings at what their frames say of them. *n_stored: the chunks that are in the
+ * file; *text_bytes: of all texts. Returns as reading. */
+int daf__shard_survey(daf__shard *s, uint64_t *n_stored, uint64_t *text_bytes, daf_error *err);
+
 /* ---- inside of reading */
 
 /* Where a chunk lies in the file, as the directory (or the index) says. */
@@ -147,6 +151,11 @@ void daf__shard_drop_batches(daf__shard *s);
 /* Checks what a chunk claims to hold. */
 int daf__shard_check_raw(const daf__shard *s, uint64_t k, uint64_t raw_bytes, uint64_t packed_bytes,
                          daf_error *err);
+
+/* Of a chunk whose place does not tell its raw bytes, what the frame says: `there` bytes of it, up to all. Not gzip. */
+enum { DAF__FRAME_HEAD_BYTES = 18 };
+int daf__shard_ask_frame(const daf__shard *s, uint64_t k, daf__place *place, const uint8_t *frame,
+                         size_t there, daf_error *err);
 
 /* DAF_ERR_CORRUPT, with a sentence; any thread. */
 int daf__bad_chunk(const daf__shard *s, uint64_t k, uint64_t offset, const char *what, daf_error *err);

@@ -7,7 +7,6 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
-#include "blosc_frame.h"
 #include "error.h"
 
 enum {
@@ -165,22 +164,6 @@ static int skip_gzip(daf__job *job, chunk_work *w, daf_error *err) {
     return 0;
 }
 
-/* Of what the frame itself says how much it holds. */
-static int ask_frame(const daf__job *job, chunk_work *w, daf_error *err) {
-    const daf__shard *s = job->shard;
-    daf__blosc_header h;
-    const uint8_t *data = job->packed.data + w->data_at;
-    if (s->codec == DAF_CODEC_ZSTD) {
-        w->place.raw_bytes = ZSTD_getFrameContentSize(data, (size_t)w->place.packed_bytes);
-    } else {
-        const char *problem = daf__blosc_parse(&h, data, (size_t)w->place.packed_bytes);
-        if (problem)
-            return daf__bad_chunk(s, w->k, w->place.offset, problem, err);
-        w->place.raw_bytes = h.raw_bytes;
-    }
-    return 0;
-}
-
 static int look_at(daf__job *job, chunk_work *w, daf_error *err) {
     const daf__shard *s = job->shard;
     int rc = 0;
@@ -193,7 +176,8 @@ static int look_at(daf__job *job, chunk_work *w, daf_error *err) {
     if (rc == 0 && s->codec == DAF_CODEC_ZSTD && w->place.by_index && s->type != DAF_STRING)
         w->place.raw_bytes = daf__shard_chunk_bytes(s);
     else if (rc == 0 && s->codec != DAF_CODEC_GZIP && w->place.raw_bytes == 0)
-        rc = ask_frame(job, w, err);
+        rc = daf__shard_ask_frame(s, w->k, &w->place, job->packed.data + w->data_at,
+                                  (size_t)w->place.packed_bytes, err);
     return rc ? rc : daf__shard_check_raw(s, w->k, w->place.raw_bytes, w->place.packed_bytes, err);
 }
 

@@ -768,8 +768,9 @@ typedef struct daf_part_info {
     char compression[32];
     int level;
     uint64_t chunk_rows, chunk_columns, n_chunks;
-    uint64_t raw_bytes;  /* uncompressed; of String: 0 */
+    uint64_t raw_bytes;  /* uncompressed; of String: 0, unless examined: then as lines */
     uint64_t disk_bytes; /* of its file */
+    uint64_t n_stored; /* examined and packed: chunks that are in the file; the others are all zeros, or "" */
 } daf_part_info;
 
 /* What a vector or matrix is and how it lies on disk. */
@@ -784,7 +785,7 @@ typedef struct daf_info {
     int level;            /* as written; 0 when flat */
     uint64_t chunk_rows, chunk_columns; /* elements of a chunk */
     uint64_t n_chunks;
-    uint64_t raw_bytes;  /* uncompressed, of all parts; without those of String */
+    uint64_t raw_bytes;  /* uncompressed, of all parts; without those of String, unless examined */
     uint64_t disk_bytes; /* of all its files: descriptor and payloads */
     daf_type index_type; /* sparse, as nnz */
     uint64_t nnz;
@@ -802,6 +803,17 @@ DAF_API DAF_MUST_USE int daf_vector_info(daf *d, daf_info *ret, const char *axis
                                          daf_error *err);
 DAF_API DAF_MUST_USE int daf_matrix_info(daf *d, daf_info *ret, const char *rows, const char *columns,
                                          const char *name, daf_error *err);
+
+/* The same, but looks into the payloads: whether each is there and of the size that its elements need, how many lines a
+ * text has, and what the end and the directory of a shard say of its chunks. No chunk is decoded, and no value judged.
+ *  Memory   a piece of a file
+ *  Returns  as the above; DAF_ERR_MISSING, DAF_ERR_TRUNCATED, DAF_ERR_CORRUPT, DAF_ERR_UNSUPPORTED of payloads, as
+ *           daf_get_vector
+ *  Source   specification sections 2.4, 3, 8, 9 */
+DAF_API DAF_MUST_USE int daf_examine_vector(daf *d, daf_info *ret, const char *axis, const char *name,
+                                            daf_error *err);
+DAF_API DAF_MUST_USE int daf_examine_matrix(daf *d, daf_info *ret, const char *rows, const char *columns,
+                                            const char *name, daf_error *err);
 
 /* ------------------------------------------------------------------------------------------------ Zarr */
 
@@ -942,6 +954,8 @@ typedef enum daf_problem_class { DAF_CLASS_DAMAGE, DAF_CLASS_FAULT, DAF_CLASS_ST
     X(ENTRY_METHOD, "entry-method", DAMAGE, "an entry of the archive is compressed in an unknown way")       \
     X(ENTRY_CHECKSUM, "entry-checksum", DAMAGE, "an entry of the archive fails its checksum or size")        \
     X(NAME_HIDDEN, "name-hidden", DAMAGE, "a name that no property can have: nothing lists it")              \
+    X(ENTRY_OVERLAP, "entry-overlap", DAMAGE,                                                                \
+      "an entry of the archive runs into another; it is not decoded")                                        \
     X(NAME, "name", FAULT, "a name that may not be written")                                                 \
     X(AXIS_EMPTY, "axis-empty", FAULT, "an entry of an axis is empty")                                       \
     X(NO_AXIS, "no-axis", FAULT, "properties lie on an axis that does not exist")                            \
@@ -954,8 +968,6 @@ typedef enum daf_problem_class { DAF_CLASS_DAMAGE, DAF_CLASS_FAULT, DAF_CLASS_ST
     X(SHARD_ORDER, "shard-order", FAULT, "chunks are not in their order by name")                            \
     X(LOCAL_HEADER, "local-header", FAULT, "a local ZIP header contradicts the directory")                   \
     X(ENTRY_TWICE, "entry-twice", FAULT, "a name stands twice in the archive")                               \
-    X(ENTRY_OVERLAP, "entry-overlap", FAULT,                                                                 \
-      "an entry of the archive runs into another one; it is not decoded")                                    \
     X(TORN, "torn", FAULT, "the archive's end is that of an interrupted append")                             \
     X(FOLDER_MISSING, "folder-missing", STYLE, "a folder that other readers list is not there")              \
     X(FOREIGN, "foreign", STYLE, "a file that is not of the format")                                         \
@@ -1033,6 +1045,7 @@ typedef struct daf_verify_summary {
  * one kind of problem in one file only the first is told, with how many more there are.
  *  ret      may be NULL
  *  Memory   of one property at a time: some chunks of a dense one, the indices of a sparse one, the texts of one of Strings
+ *           and, of an archive, the bytes of a compressed entry where its values are looked at
  *  Returns  0: all was looked at, and `ret` says what was found; DAF_ERR_NOT_DAF there is no such directory or archive;
  *           DAF_ERR_CANCELLED; DAF_ERR_UNSUPPORTED; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Thread   any

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 import require
-from support import daf, same
+from support import daf, fixtures, same
 
 IMAGE = [[1, 2, 3], [4, 5, 6]]
 RAW_IMAGE = struct.pack("<6I", 1, 4, 2, 5, 3, 6)  # column by column
@@ -119,6 +119,27 @@ def describes(path):
         assert part in text, text
 
 
+def looks_into_payloads(base):
+    """Sizes, lines and directories of shards are looked at; of packed texts the ratio is that to their lines."""
+    for name in ("data-long", "data-missing", "data-short", "lines-short", "shard-truncated", "shard-method-contradiction"):
+        about = json.loads(daf("describe", os.path.join(fixtures(), "invalid", name + ".daf"), "--json", code=1, errors=False))
+        same(len(about["problems"]), 1, name)
+    path = os.path.join(base, "texts.daf")
+    words = b"".join(b"photon %d\n" % (i % 50) * (i % 3) + b"\n" for i in range(3000))
+    n = words.count(b"\n")
+    daf("set", path, "axis", "bin", "--create", data=b"".join(b"%d\n" % i for i in range(n)))
+    for codec in ("flat", "gzip", "zstd", "blosc_zstd_bitshuffle", "blosc_lz4_bitshuffle"):
+        more = [] if codec == "flat" else ["--packed", "--codec", codec]
+        daf("set", path, "vector", "bin", codec, "--type", "String", *more, data=words)
+        info = json.loads(daf("describe", path, "--json"))["vectors"]["bin"][codec]
+        same(info["raw_bytes"], len(words), codec)
+        if more:
+            same((info["stored_chunks"], info["chunks"]), (-(-n // 512), -(-n // 512)), codec)
+            assert abs(info["ratio"] - len(words) / info["disk_bytes"]) < 0.01, info
+    text = daf("describe", path).decode()
+    assert "flat lines" in text and text.count("ratio") == 4, text
+
+
 def refuses(path):
     def says(part, *arguments, code=2, data=b""):
         message = daf(*arguments, code=code, data=data).decode()
@@ -203,6 +224,7 @@ def main():
         writes_from_every_format(path)
         packs_when_asked(path)
         describes(path)
+        looks_into_payloads(base)
         lists_groups(base)
         refuses(path)
         full_output_is_noticed(path)

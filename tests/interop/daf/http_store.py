@@ -49,6 +49,16 @@ def every_value(path, about):
     return values
 
 
+def unexamined(about):
+    """Without what only a look into the payloads tells."""
+    if isinstance(about, list):
+        return [unexamined(a) for a in about]
+    if not isinstance(about, dict):
+        return about
+    surplus = ["stored_chunks"] + ["raw_bytes", "ratio"] * (about.get("type") == "String")
+    return {key: unexamined(value) for key, value in about.items() if key not in surplus}
+
+
 def check_equal(server, root):
     for folder, name in REPOSITORIES:
         path = os.path.join(root, folder + "-" + name)
@@ -58,7 +68,7 @@ def check_equal(server, root):
             there = json.loads(daf("describe", "--json", url))
             here.pop("path", None), there.pop("path", None)
             here.pop("name", None), there.pop("name", None)
-            support.same(there, here, "describe of " + url)
+            support.same(there, unexamined(here), "describe of " + url)
             if mode == "plain" or folder == "packed":
                 support.same(every_value(url, there), every_value(path, here), "values of " + url)
 

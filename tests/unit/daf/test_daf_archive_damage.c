@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const fixtures[] = {
     FIXTURE("zip-foreign/data-descriptors.daf.zip"), FIXTURE("zip-foreign/deflate.daf.zip"),
@@ -115,6 +116,60 @@ static void signatures_are_lost(void **state) {
     }
 }
 
+/* Sizes and lengths of local headers that say something else, so that one entry seems to hold others, or to reach past the
+ * end; without the end records nothing but they tell what is there. */
+static void lengths_lie(void **state) {
+    enum { TRIES = 120, FIRST_FIELD = 14, FIELDS_END = 30 };
+    test_random r = {10};
+    for (unsigned k = 0; k < N_FIXTURES; k++) {
+        const char *path = test_path(state, "a.daf.zip");
+        size_t bytes, places[100], n_places = 0;
+        char *data = test_read_file(fixtures[k], &bytes);
+        copy_file(fixtures[k], path);
+        unsigned all = readable_in(path), n = 0;
+        for (size_t at = 0; at + 90 < bytes && n_places < 100; at++)
+            if (memcmp(data + at, "PK\3\4", 4) == 0)
+                places[n_places++] = at;
+        for (unsigned i = 0; i < TRIES; i++) {
+            size_t local = places[test_below(&r, n_places)], name = (unsigned char)data[local + 26];
+            /* The fields of the header, or the sizes in its extra field. */
+            size_t at = i % 2 ? FIRST_FIELD + test_below(&r, FIELDS_END - FIRST_FIELD)
+                              : 30 + name + test_below(&r, 20);
+            char bit = (char)(1 << test_below(&r, 8));
+            data[local + at] ^= bit;
+            if (write_one(path, data, bytes - 1, &n) && n + 12 < all)
+                fail_msg("%s: byte %zu of the header at %zu: %u of %u are left", fixtures[k], at, local, n,
+                         all);
+            data[local + at] ^= bit;
+        }
+        free(data);
+    }
+}
+
+/* Some bytes twice, or not at all: what lies behind is there, but not where it should be. */
+static void bytes_are_doubled_or_missing(void **state) {
+    test_random r = {11};
+    for (unsigned k = 0; k < N_FIXTURES; k++) {
+        const char *path = test_path(state, "a.daf.zip");
+        size_t bytes;
+        char *data = test_read_file(fixtures[k], &bytes), *other = malloc(bytes + 64);
+        assert_non_null(other);
+        copy_file(fixtures[k], path);
+        unsigned all = readable_in(path), n = 0;
+        for (unsigned i = 0; i < 100; i++) {
+            size_t some = 1 + test_below(&r, 60), at = test_below(&r, bytes - some);
+            size_t from = i % 2 ? at : at + some, to = i % 2 ? at + some : at;
+            memcpy(other, data, bytes);
+            memcpy(other + to, data + from, bytes - from);
+            if (write_one(path, other, bytes + to - from, &n) && n + 12 < all)
+                fail_msg("%s: %zu bytes at %zu %s: %u of %u are left", fixtures[k], some, at,
+                         i % 2 ? "doubled" : "missing", n, all);
+        }
+        free(other);
+        free(data);
+    }
+}
+
 /* A download that has not ended. */
 static void the_end_is_missing(void **state) {
     const char *path = test_path(state, "a.daf.zip");
@@ -158,10 +213,9 @@ static void something_follows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_bit_is_lost),
-        TEST(signatures_are_lost),
-        TEST(the_end_is_missing),
-        TEST(something_follows),
+        TEST(a_bit_is_lost),      TEST(signatures_are_lost),
+        TEST(lengths_lie),        TEST(bytes_are_doubled_or_missing),
+        TEST(the_end_is_missing), TEST(something_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

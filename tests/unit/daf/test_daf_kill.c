@@ -164,6 +164,62 @@ static void creating_is_killed(void **state) {
     }
 }
 
+/* ---- an index so large that the one before is kept and taken on */
+
+enum { LARGE_TEXT = 70000, SETS = 6 };
+static unsigned n_sets;
+
+static int set_some(daf *d, daf_error *err) {
+    int rc = 0;
+    for (unsigned i = 0; i < n_sets && rc == 0; i++) {
+        daf_scalar s = daf_scalar_int64(i);
+        char name[16];
+        snprintf(name, sizeof name, "s%u", i);
+        rc = daf_set_scalar(d, name, &s, NULL, err);
+    }
+    return rc;
+}
+
+static void make_large_index(const char *path) {
+    char *text = malloc(LARGE_TEXT + 1);
+    assert_non_null(text);
+    memset(text, 'x', LARGE_TEXT);
+    text[LARGE_TEXT] = 0;
+    daf *d;
+    daf_scalar s = daf_scalar_string(text);
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_set_scalar(d, "large", &s, NULL, e));
+    OK(daf_close(d, e));
+    free(text);
+}
+
+static void growing_a_large_index_is_killed(void **state) {
+    const char *steps[SETS + 1];
+    char name[32];
+    work w = {.path = test_path(state, "work.daf"), .mode = "r+", .act = set_some};
+    for (n_sets = 0; n_sets <= SETS; n_sets++) {
+        snprintf(name, sizeof name, "step-%u.daf", n_sets);
+        work whole = w;
+        whole.path = steps[n_sets] = test_path(state, name);
+        make_large_index(whole.path);
+        OK(open_and_act(&whole, NULL, e));
+    }
+    n_sets = SETS;
+    bool killed = true;
+    unsigned n = 1, step = 0;
+    for (; killed; n++) {
+        copy_anew(steps[0], w.path);
+        killed = test_killed_at(n, open_and_act, &w);
+        reopen(w.path, "large index", n);
+        while (step <= SETS && !is_same(steps[step], w.path))
+            step++; /* they come in their order */
+        if (step > SETS)
+            fail_msg("large index, killed at %u: the tree is none of those between the calls", n);
+    }
+    assert_int_equal(step, SETS);
+    assert_true(n > 4 * SETS);
+}
+
 /* The undoing itself is killed at each of its calls, and done by the open after it. */
 static void recovering_is_killed(void **state) {
     static const char *const names[] = {"overwrite, other type", "overwrite other layout", "delete axis",
@@ -200,9 +256,8 @@ static void recovering_is_killed(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(each_write_is_killed),
-        TEST(emptying_is_killed),
-        TEST(creating_is_killed),
+        TEST(each_write_is_killed), TEST(emptying_is_killed),
+        TEST(creating_is_killed),   TEST(growing_a_large_index_is_killed),
         TEST(recovering_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,7 +280,8 @@ enum photon_client_switch { PHOTON_CLIENT_AS_CONFIGURED = 0, PHOTON_CLIENT_ON = 
 
 typedef struct photon_client_run_options {
     const uint8_t *run_id; /* [16] NULL: random. The same id again is the same run */
-    /* [A-Za-z0-9][A-Za-z0-9._-]{0,127}, required; "": the run that `photonctl start` has announced */
+    /* [A-Za-z0-9][A-Za-z0-9._-]{0,127}, required; {date}, {time}, {profile} and {counter} in it are filled in by the server.
+     * "": the run that `photonctl start` has announced, or one with the server's name_pattern */
     const char *name;
     uint32_t mode;       /* photon_client_mode; default CREATE */
     const char *profile; /* "lincam", "lincam-dual", "lintag", one of the server's own; or */
@@ -293,7 +294,9 @@ typedef struct photon_client_run_options {
     uint32_t summaries;          /* photon_client_switch */
     uint32_t summary_pixels;     /* a side of the image, a power of two; 0: as configured */
     uint32_t export_interval_ms; /* 0: as configured */
-    uint64_t stop_photons;       /* the server ends the run after so many; 0: it does not */
+    /* The server ends the run with the batch that reaches so many photons or column bytes, or after so long; 0: it does
+     * not */
+    uint64_t stop_photons, stop_bytes;
     double stop_seconds;
     const char *volume;       /* a further data folder of the server; NULL: the first */
     uint64_t batch_items;     /* items of a group in a batch, at most; 0: as the server allows */

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "internal.h"
 #include "wire/names.h"
+#include "wire/pattern.h"
 
 void photon_client_run_options_init(photon_client_run_options *options) {
     *options =
@@ -41,7 +42,7 @@ static int open_check_limits(const photon_client *c, const photon_client_server 
 static int open_check(const photon_client *c, const photon_client_run_options *o, photon_client_error *err) {
     const char *fault = o->name ? NULL : "is missing";
     if (o->name && *o->name)
-        fault = wire_run_name_fault(o->name);
+        fault = wire_pattern_fault(o->name);
     if (fault)
         return client__error(err, PHOTON_CLIENT_ERR_ARG, "the run's name %s", fault);
     if ((o->profile && *o->profile) == (o->n_datasets > 0))
@@ -115,7 +116,8 @@ static void open_fill(Photon__Open *open, photon_client_run *run, const photon_c
 }
 
 /* Packs the Open, which is sent on each connection. */
-static int open_pack(photon_client_run *run, const photon_client_run_options *o, photon_client_error *err) {
+static int open_pack(photon_client_run *run, const photon_client_run_options *o, uint8_t **ret,
+                     size_t *ret_bytes, photon_client_error *err) {
     Photon__ClientMessage message = PHOTON__CLIENT_MESSAGE__INIT;
     Photon__Open open;
     Photon__TimeBase time_base;
@@ -132,19 +134,20 @@ static int open_pack(photon_client_run *run, const photon_client_run_options *o,
     open.summary = &summary;
     stop.photons = o->stop_photons;
     stop.seconds = o->stop_seconds;
-    open.stop = o->stop_photons || o->stop_seconds > 0 ? &stop : NULL;
+    stop.bytes = o->stop_bytes;
+    open.stop = o->stop_photons || o->stop_bytes || o->stop_seconds > 0 ? &stop : NULL;
     message.body_case = PHOTON__CLIENT_MESSAGE__BODY_OPEN;
     message.open = &open;
     if (open_fill_datasets(&open, o, &lists) == 0 &&
         client__attributes_make(&attributes, o->attributes, o->n_attributes) == 0) {
         open.attributes = attributes.list;
         open.n_attributes = o->n_attributes;
-        run->open_bytes = client__output_pack(&message, &run->n_open_bytes);
+        *ret = client__output_pack(&message, ret_bytes);
     }
     client__attributes_free(&attributes);
     free(lists.datasets);
     free(lists.dataset_list);
-    return run->open_bytes ? 0 : client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
+    return *ret ? 0 : client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory to open a run");
 }
 
 /* ---- answer to run */
@@ -329,6 +332,27 @@ static void open_link(photon_client_run *run) {
     client__run_fail(run, &err);
 }
 
+/* From now on it is asked for by the name that it got: a pattern would give another one. */
+static int open_by_its_name(photon_client_run *run, const photon_client_run_options *o, const char *name,
+                            photon_client_error *err) {
+    photon_client_run_options named = *o;
+    uint8_t *bytes = NULL;
+    size_t n = 0;
+    named.name = name;
+    if (strcmp(o->name, name) == 0)
+        return 0;
+    int rc = open_pack(run, &named, &bytes, &n, err);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&run->client->lock);
+    uint8_t *old = run->open_bytes;
+    run->open_bytes = bytes;
+    run->n_open_bytes = n;
+    pthread_mutex_unlock(&run->client->lock);
+    free(old);
+    return 0;
+}
+
 int photon_client_open(photon_client *client, const photon_client_run_options *options,
                        photon_client_run **ret_run, photon_client_error *err) {
     int rc = open_check(client, options, err);
@@ -338,7 +362,7 @@ int photon_client_open(photon_client *client, const photon_client_run_options *o
     if (!run)
         return client__error(err, PHOTON_CLIENT_ERR_NOMEM, "no memory for a run");
     uint64_t deadline = client__deadline(options->open_timeout_ms);
-    rc = open_pack(run, options, err);
+    rc = open_pack(run, options, &run->open_bytes, &run->n_open_bytes, err);
     pthread_mutex_lock(&client->lock);
     open_link(run);
     if (rc == 0)
@@ -348,6 +372,8 @@ int photon_client_open(photon_client *client, const photon_client_run_options *o
     pthread_mutex_unlock(&client->lock);
     if (rc == 0 && opened)
         rc = open_learn(run, options, &server, opened->opened, err);
+    if (rc == 0 && opened)
+        rc = open_by_its_name(run, options, opened->opened->name, err);
     if (rc != 0) {
         photon_client_run_free(run);
         return rc;

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -18,13 +19,15 @@ typedef struct ctl_call {
     const cli_command *self;
     const char *control; /* address */
     const char *profile;
-    unsigned timeout_s; /* for an answer */
-    unsigned watch_s;   /* 0: once */
+    unsigned timeout_s;                /* for an answer */
+    unsigned watch_s;                  /* 0: once */
+    uint64_t stop_photons, stop_bytes; /* 0: not given */
+    double stop_seconds;
     bool json, check, force, off, no_wait;
 } ctl_call;
 
-/* Options, by their letters in `which`: j --json, c --check, w --watch, f --force, p --profile, o --off, n --no-wait; all
- * have --control and --timeout. Then `n` arguments at argv[optind]. Returns -1 to go on, else the exit status. */
+/* Options, by their letters in `which`: j --json, c --check, w --watch, f --force, p --profile, o --off, n --no-wait,
+ * s --stop-photons --stop-bytes --stop-seconds; all have --control and --timeout. Then `n` arguments at argv[optind]. Returns -1 to go on, else the exit status. */
 int ctl_begin(ctl_call *call, const cli_command *self, const char *which, int argc, char **argv, int n);
 
 /* Sends a command with its members (stolen, NULL: none) and gives the answer, an object whose "ok" is true (a new

@@ -133,25 +133,44 @@ const cli_command ctl_note = {
     "  photonctl note cells-7 'buffer exchanged'\n",
     note_run};
 
+static json_t *start_members(const ctl_call *call, const char *name) {
+    json_t *members =
+        json_pack("{s:s, s:s, s:b}", "run", name, "profile", call->profile, "force", call->force);
+    if (call->stop_photons)
+        json_object_set_new(members, "stop_photons", json_integer((json_int_t)call->stop_photons));
+    if (call->stop_bytes)
+        json_object_set_new(members, "stop_bytes", json_integer((json_int_t)call->stop_bytes));
+    if (call->stop_seconds > 0)
+        json_object_set_new(members, "stop_seconds", json_real(call->stop_seconds));
+    return members;
+}
+
 static int start_run(const cli_command *self, int argc, char **argv) {
     ctl_call call;
     json_t *answer = NULL;
-    int code = ctl_begin(&call, self, "jfp", argc, argv, 1);
+    int code = ctl_begin(&call, self, "jfps", argc, argv, 1);
     if (code >= 0)
         return code;
-    code = ctl_request(
-        &call, "start",
-        json_pack("{s:s, s:s, s:b}", "run", argv[optind], "profile", call.profile, "force", call.force),
-        &answer);
+    code = ctl_request(&call, "start", start_members(&call, argv[optind]), &answer);
     return code == CLI_OK ? run_report(&call, answer) : code;
 }
 
-const cli_command ctl_start = {"start", "announce a run, for the next producer that opens one without a name",
-                               "Usage: photonctl start NAME [--profile PROFILE] [--force] [--json]\n"
-                               "The next producer that opens a run without a name gets this one. Refused "
-                               "when the daemon is not OK, is being\n"
-                               "drained, or the name is in use. 'photonctl stop NAME' calls it off.\n\n"
-                               "  --profile PROFILE  only for a producer that opens with this profile\n"
-                               "  --force            also when the daemon is not OK\n"
-                               "  --json             the answer as one JSON object\n" CTL_COMMON_HELP,
-                               start_run};
+const cli_command ctl_start = {
+    "start", "announce a run, for the next producer that opens one without a name",
+    "Usage: photonctl start NAME [--profile PROFILE] [--stop-photons N] [--stop-seconds S] "
+    "[--stop-bytes N] [--force] [--json]\n"
+    "The next producer that opens a run without a name gets this one. Refused "
+    "when the daemon is not OK, is being\n"
+    "drained, or the name is in use. 'photonctl stop NAME' calls it off. {date}, {time}, "
+    "{profile} and\n"
+    "{counter} in the name are filled in when the run is opened. It ends at the "
+    "first that it reaches:\n\n"
+    "  --stop-photons N   so many photons; the batch that reaches them is the last\n"
+    "  --stop-seconds S   so long after its opening\n"
+    "  --stop-bytes N     so many bytes of events, as they come in\n\n"
+    "  --profile PROFILE  only for a producer that opens with this profile\n"
+    "  --force            also when the daemon is not OK\n"
+    "  --json             the answer as one JSON object\n" CTL_COMMON_HELP "\nExamples:\n"
+    "  photonctl start cells-7 --profile lincam --stop-photons 10000000\n"
+    "  photonctl start '{date}-cells-{counter}' --stop-seconds 1800\n",
+    start_run};

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int pd_armed_add(pd_armed *armed, const char *name, const char *profile, uint64_t now_ns, pd_error *err) {
+int pd_armed_add(pd_armed *armed, const char *name, const char *profile, pd_run_stop stop, uint64_t now_ns,
+                 pd_error *err) {
     if (armed->n == PD_ARMED_MAX)
         return pd_error_set(err, "%d runs wait for their producers, more are not allowed", PD_ARMED_MAX);
     if (strlen(name) > PD_RUN_NAME_BYTES || strlen(profile) > PD_PROFILE_NAME_BYTES)
@@ -12,7 +13,7 @@ int pd_armed_add(pd_armed *armed, const char *name, const char *profile, uint64_
         if (strcmp(armed->runs[i].name, name) == 0)
             return pd_error_set(err, "run %s waits for its producer already", name);
     pd_armed_run *run = &armed->runs[armed->n++];
-    *run = (pd_armed_run){.since_ns = now_ns};
+    *run = (pd_armed_run){.stop = stop, .since_ns = now_ns};
     strcpy(run->name, name);
     strcpy(run->profile, profile);
     return 0;

@@ -5,7 +5,7 @@
 
 #include "log.h"
 #include "text.h"
-#include "wire/names.h"
+#include "wire/pattern.h"
 
 /* ---- what a request says ---- */
 
@@ -124,7 +124,7 @@ static json_t *command_note(void *user, const json_t *request, pd_error *err) {
 
 static int start_check(pd_commands *c, const char *name, const char *profile, bool force, pd_error *err) {
     char line[PD_LOOK_LINE_BYTES], stuck[PD_LOOK_LINE_BYTES];
-    const char *fault = wire_run_name_fault(name);
+    const char *fault = wire_pattern_fault(name);
     if (fault)
         return pd_error_set(err, "the name: %s", fault);
     if (*profile && !pd_profiles_find(c->server->engine->config->profiles, profile))
@@ -138,13 +138,28 @@ static int start_check(pd_commands *c, const char *name, const char *profile, bo
     return 0;
 }
 
+static int start_stop(const json_t *request, pd_run_stop *stop, pd_error *err) {
+    const json_t *photons = json_object_get(request, "stop_photons"),
+                 *bytes = json_object_get(request, "stop_bytes"),
+                 *seconds = json_object_get(request, "stop_seconds");
+    if ((photons && json_integer_value(photons) <= 0) || (bytes && json_integer_value(bytes) <= 0) ||
+        (seconds && !(json_number_value(seconds) > 0)))
+        return pd_error_set(err, "a stop condition is a number above 0");
+    *stop = (pd_run_stop){.photons = (uint64_t)json_integer_value(photons),
+                          .bytes = (uint64_t)json_integer_value(bytes),
+                          .ms = pd_run_stop_ms(json_number_value(seconds))};
+    return 0;
+}
+
 static json_t *command_start(void *user, const json_t *request, pd_error *err) {
     pd_commands *c = user;
+    pd_run_stop stop;
     const char *name = request_text(request, "run", NULL, err);
     const char *profile = name ? request_text(request, "profile", "", err) : NULL;
     if (!profile ||
         start_check(c, name, profile, json_is_true(json_object_get(request, "force")), err) != 0 ||
-        pd_armed_add(&c->server->armed, name, profile, uv_hrtime(), err) != 0)
+        start_stop(request, &stop, err) != 0 ||
+        pd_armed_add(&c->server->armed, name, profile, stop, uv_hrtime(), err) != 0)
         return NULL;
     pd_log(PD_LOG_INFO, "run %s: waits for its producer, by photonctl", name);
     return json_pack("{s:s, s:s}", "run", name, "state", "armed");

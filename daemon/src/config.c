@@ -11,6 +11,7 @@
 #include "config_lines.h"
 #include "rights.h"
 #include "text.h"
+#include "wire/pattern.h"
 
 enum { CONFIG_PATH_BYTES = 512 };
 
@@ -356,6 +357,9 @@ int pd_config_check(const pd_config *c, pd_error *err) {
                             "heartbeat_ms (%" PRIu64 " ms) is not less than idle_timeout_s (%" PRIu64
                             " ms): idle clients would be disconnected between two heartbeats",
                             c->heartbeat_ms, c->idle_timeout_ms);
+    const char *fault = *c->name_pattern ? wire_pattern_fault(c->name_pattern) : NULL;
+    if (fault)
+        return pd_error_set(err, "name_pattern \"%s\" %s", c->name_pattern, fault);
     if (config_check_volumes(c, err) != 0 || config_check_access(c, err) != 0)
         return -1;
     if (c->listen.n == 0)

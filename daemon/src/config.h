@@ -60,6 +60,7 @@ typedef struct pd_config {
     char *control;              /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
     unsigned control_mode;      /* permission bits of the control socket */
     bool allow_insecure_remote; /* TCP listeners without TLS on addresses other than loopback */
+    char *name_pattern;         /* of runs that are opened without a name; "": they are refused */
     char *ready_file;           /* written with the bound addresses once all is listening; "": none */
 
     /* who may do what; see access.h */

@@ -123,6 +123,8 @@ const pd_config_key pd_config_keys[] = {
     {"summaries.rate.max_seconds", PD_CONFIG_COUNT, AT(summaries.max_seconds), 1, 60, 10000000, "86400",
      "entries of the axis; past it, seconds are merged in pairs"},
 
+    {"name_pattern", PD_CONFIG_TEXT, AT(name_pattern), 1, 0, 128, "",
+     "name of runs that are opened without one: {date}, {time}, {profile} and {counter} are filled in"},
     {"profiles", PD_CONFIG_PROFILES, AT(profiles), 1, 0, 0, "",
      "further lists of datasets by name (file only)"},
     {"log_level", PD_CONFIG_LOG_LEVEL, AT(log_level), 1, 0, 0, "info", "error, warning, info or debug"},

@@ -15,6 +15,7 @@
 #include "run_names.h"
 #include "run_stored.h"
 #include "wire/names.h"
+#include "wire/pattern.h"
 
 enum {
     FILE_BUFFER_BYTES = 262144,
@@ -310,8 +311,14 @@ static int file_try_name(const pd_file *file, const char *name, char which[PD_FI
     return failed;
 }
 
-/* NAME-2, NAME-3, ...; false when that is no valid name any more. */
+static unsigned file_first_number(const char *name) {
+    return wire_pattern_counts(name) ? 1 : 2;
+}
+
+/* NAME-2, NAME-3, ..., or the pattern with its counter; false when that is no valid name any more. */
 static bool file_next_name(const char *name, unsigned number, char out[PD_RUN_NAME_BYTES + 1]) {
+    if (wire_pattern_counts(name))
+        return wire_pattern_count(out, name, number) == 0 && wire_run_name_fault(out) == NULL;
     int n = snprintf(out, PD_RUN_NAME_BYTES + 1, "%s-%u", name, number);
     return n > 0 && n <= PD_RUN_NAME_BYTES && wire_run_name_fault(out) == NULL;
 }
@@ -341,13 +348,13 @@ static bool file_is_past(const pd_file *file, pd_open_task *open, const char *na
  * and are remembered, by this process. */
 static bool file_is_past_of_series(const pd_file *file, pd_open_task *open, const pd_name_hint *hint) {
     char name[PD_RUN_NAME_BYTES + 1], which[PD_FILE_NAME_BYTES];
-    unsigned end = 2;
+    unsigned first = file_first_number(open->name), end = first;
     if (!open->counter || strcmp(hint->name, open->name) == 0)
         return false;
     while (end < FILE_COUNTER_MAX && file_next_name(open->name, end, name) &&
            pd_datadir_taken(file->dir, name, which))
         end++;
-    for (unsigned n = end; n > 2 && n + FILE_PAST_NAMES > end;)
+    for (unsigned n = end; n > first && n + FILE_PAST_NAMES > end;)
         if (file_next_name(open->name, --n, name) && file_is_past(file, open, name))
             return true;
     return false;
@@ -356,11 +363,12 @@ static bool file_is_past_of_series(const pd_file *file, pd_open_task *open, cons
 static int file_find_name(pd_file *file, pd_open_task *open, pd_name_hint *hint) {
     char which[PD_FILE_NAME_BYTES] = "";
     snprintf(open->given_name, sizeof open->given_name, "%s", open->name);
-    int failed = file_try_name(file, open->given_name, which);
+    snprintf(which, sizeof which, "%s", open->name);
+    int failed = wire_pattern_counts(open->name) ? -EEXIST : file_try_name(file, open->given_name, which);
     if (failed == -EEXIST &&
         (file_is_past(file, open, open->name) || file_is_past_of_series(file, open, hint)))
         return FILE_PAST;
-    unsigned number = strcmp(hint->name, open->name) == 0 ? hint->next : 2;
+    unsigned number = strcmp(hint->name, open->name) == 0 ? hint->next : file_first_number(open->name);
     for (; failed == -EEXIST && open->counter && number < FILE_COUNTER_MAX; number++) {
         if (!file_next_name(open->name, number, open->given_name))
             break;

@@ -1,11 +1,14 @@
 #include "open_plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "log.h"
 #include "wire/names.h"
+#include "wire/pattern.h"
 
 #define CODE(name) PHOTON__ERROR_CODE__ERROR_##name
 
@@ -15,8 +18,6 @@ enum { OPEN_EXPORT_INTERVAL_MIN_MS = 10 }; /* as in the configuration */
 static int open_check_supported(const Photon__Open *open, pd_refusal *why) {
     if (open->overflow == PHOTON__OVERFLOW__OVERFLOW_DROP)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.overflow", "dropping is not supported yet");
-    if (open->stop && (open->stop->photons || open->stop->seconds != 0))
-        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.stop", "stop conditions are not supported yet");
     if (open->byte_order == PHOTON__BYTE_ORDER__BYTES_BIG_ENDIAN)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.byte_order",
                          "big-endian columns are not supported yet");
@@ -24,7 +25,7 @@ static int open_check_supported(const Photon__Open *open, pd_refusal *why) {
 }
 
 static int open_check_values(const Photon__Open *open, pd_refusal *why) {
-    const char *fault = wire_run_name_fault(open->name);
+    const char *fault = wire_pattern_fault(open->name);
     if (fault)
         return pd_refuse(why, CODE(BAD_NAME), "open.name", fault);
     if (open->mode != PHOTON__OPEN_MODE__MODE_CREATE && open->mode != PHOTON__OPEN_MODE__MODE_COUNTER &&
@@ -36,6 +37,8 @@ static int open_check_values(const Photon__Open *open, pd_refusal *why) {
     if (open->byte_order != PHOTON__BYTE_ORDER__BYTES_LITTLE_ENDIAN &&
         open->byte_order != PHOTON__BYTE_ORDER__BYTES_BIG_ENDIAN)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.byte_order", "unknown byte order");
+    if (open->stop && !(open->stop->seconds >= 0 && isfinite(open->stop->seconds)))
+        return pd_refuse(why, CODE(MALFORMED), "open.stop.seconds", "not a time");
     const Photon__TimeBase *t = open->time_base;
     if (t && (t->tick_ps_numerator == 0) != (t->tick_ps_denominator == 0))
         return pd_refuse(why, CODE(MALFORMED), "open.time_base", "numerator and denominator belong together");
@@ -72,9 +75,6 @@ static int open_summary(const pd_config *config, const Photon__Open *open, pd_ru
     spec->export_interval_ms = config->export_interval_ms;
     if (!o)
         return 0;
-    if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT && o->enabled != PHOTON__SWITCH__SWITCH_ON &&
-        o->enabled != PHOTON__SWITCH__SWITCH_OFF)
-        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.summary.enabled", "unknown switch");
     if (o->enabled != PHOTON__SWITCH__SWITCH_DEFAULT && o->enabled != PHOTON__SWITCH__SWITCH_ON &&
         o->enabled != PHOTON__SWITCH__SWITCH_OFF)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.summary.enabled", "unknown switch");
@@ -175,6 +175,24 @@ static int plan_attributes(const Photon__Open *open, pd_open_plan *plan, pd_refu
     return 0;
 }
 
+/* A pattern is filled in; its counter, or one behind a name that is taken, when the file gets its name. */
+static int plan_name(const Photon__Open *open, pd_open_plan *plan, pd_refusal *why) {
+    struct tm when;
+    time_t now = time(NULL);
+    plan->spec.name = open->name;
+    plan->spec.counter = open->mode == PHOTON__OPEN_MODE__MODE_COUNTER;
+    if (!wire_pattern_is(open->name))
+        return 0;
+    plan->spec.name = plan->name;
+    plan->spec.counter = true;
+    char counted[WIRE_RUN_NAME_ROOM];
+    if (!localtime_r(&now, &when) || wire_pattern_fill(plan->name, open->name, &when, open->profile) != 0 ||
+        wire_pattern_count(counted, plan->name, 1) != 0)
+        return pd_refuse(why, CODE(BAD_NAME), "open.name", "is too long when it is filled in");
+    const char *fault = wire_run_name_fault(counted);
+    return fault ? pd_refuse(why, CODE(BAD_NAME), "open.name", fault) : 0;
+}
+
 int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon__Open *open,
                       pd_refusal *why) {
     const pd_profile *profile = NULL;
@@ -183,8 +201,12 @@ int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon_
         open_check_attributes(config, open, why) != 0 || open_summary(config, open, &plan->spec, why) != 0)
         return -1;
     memcpy(plan->spec.id, open->run_id.data, PD_RUN_ID_BYTES);
-    plan->spec.name = open->name;
-    plan->spec.counter = open->mode == PHOTON__OPEN_MODE__MODE_COUNTER;
+    if (plan_name(open, plan, why) != 0)
+        return -1;
+    if (open->stop)
+        plan->spec.stop = (pd_run_stop){.photons = open->stop->photons,
+                                        .bytes = open->stop->bytes,
+                                        .ms = pd_run_stop_ms(open->stop->seconds)};
     if (open->time_base) {
         plan->spec.time_base =
             (pd_time_base){open->time_base->tick_ps_numerator, open->time_base->tick_ps_denominator,

@@ -6,6 +6,7 @@
 #include "ingest.pb-c.h"
 #include "profile.h"
 #include "run.h"
+#include "wire/pattern.h"
 
 typedef struct pd_open_plan {
     pd_run_spec spec; /* instance and client_name are the caller's; the rest points into Open and below */
@@ -13,6 +14,7 @@ typedef struct pd_open_plan {
     pd_dataset *datasets;
     pd_attribute *attributes;
     pd_default_attribute defaults[PD_LINCAM_DEFAULTS_MAX];
+    char name[WIRE_RUN_NAME_ROOM]; /* a pattern, filled in but for its counter */
 } pd_open_plan;
 
 /* Returns 0; -1 with why: code, field path and reason. Free in both cases. */

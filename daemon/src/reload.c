@@ -22,6 +22,7 @@ static const char *const reload_live[] = {
     "summaries.decay.enabled",
     "summaries.rate.enabled",
     "summaries.rate.max_seconds",
+    "name_pattern",
     "profiles",
     "log_level",
 };

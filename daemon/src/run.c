@@ -89,6 +89,7 @@ static void run_end(pd_run *run) {
     uv_close((uv_handle_t *)&run->mark_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
+    uv_close((uv_handle_t *)&run->stop_timer, run_handle_closed);
 }
 
 static void run_closed(pd_run *run) {
@@ -136,6 +137,7 @@ void pd_run__fail(pd_run *run, const char *text) {
     run_move(run, PD_RUN_FAILED);
     uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
+    uv_timer_stop(&run->stop_timer);
     uv_timer_stop(&run->summary.timer);
     if (was_open) {
         pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
@@ -172,6 +174,7 @@ void pd_run__running(pd_run *run, pd_file *file, const char *name) {
     run->part->file = file;
     run_named(run, name);
     run_move(run, PD_RUN_RUNNING);
+    pd_run__stop_start(run);
 }
 
 void pd_run__opened(pd_run *run, const pd_open_task *open) {
@@ -226,6 +229,7 @@ void pd_run_close(pd_run *run, const char *reason) {
     run_move(run, PD_RUN_DRAINING);
     uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
+    uv_timer_stop(&run->stop_timer);
     pd_run__seal_all(run);
     pd_run__last_attributes(run);
     run_order_close(run->part);

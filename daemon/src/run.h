@@ -33,6 +33,7 @@
 #include "engine.h"
 #include "page.h"
 #include "rebase.h"
+#include "run_stop.h"
 #include "run_summary.h"
 #include "wire/batch.h"
 
@@ -117,9 +118,11 @@ typedef struct pd_run_spec {
     double laser_period_ps; /* 0: not told */
     pd_summary_options summary;
     uint64_t export_interval_ms;
-    bool warned;          /* what the summary misses in the attributes was logged */
-    uint64_t batch_bytes; /* of a run that goes on: what its producer was told; 0: as there is room */
-    pd_volume *volume;    /* where its files lie; NULL: the first one */
+    pd_run_stop stop;
+    uint64_t stop_elapsed_ms; /* of a run that goes on: of its time */
+    bool warned;              /* what the summary misses in the attributes was logged */
+    uint64_t batch_bytes;     /* of a run that goes on: what its producer was told; 0: as there is room */
+    pd_volume *volume;        /* where its files lie; NULL: the first one */
 } pd_run_spec;
 
 /* What is numbered and speaks of a place in the data. */
@@ -211,6 +214,10 @@ struct pd_run {
     pd_run_ended *ended;
     void *ended_user;
     uv_timer_t resume_timer; /* runs while detached */
+
+    pd_run_stop stop; /* run_stop.c */
+    uint64_t stop_elapsed_ms;
+    uv_timer_t stop_timer;
 
     const char *end_reason; /* static; why it was closed, when the client did not ask; NULL: it did */
     pd_error failure;       /* of a failed run */

@@ -268,6 +268,7 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
         return PD_REFUSED;
     }
     batch_store(run, batch);
+    pd_run__stop_check(run);
     return PD_TAKEN;
 }
 

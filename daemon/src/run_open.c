@@ -194,9 +194,11 @@ static char *time_base_json(const pd_run_spec *spec) {
 /* What a restarted daemon needs to go on with the run as it was opened. */
 static char *open_json(const pd_run *run, const pd_run_spec *spec) {
     return pd_run__json_text(json_pack(
-        "{s:s, s:s, s:I, s:b, s:i, s:I}", "profile", spec->profile, "client", spec->client_name,
-        "batch_bytes", (json_int_t)run->batch_bytes, "summary", (int)spec->summary.enabled, "pixels",
-        (int)spec->summary.pixels, "export_interval_ms", (json_int_t)spec->export_interval_ms));
+        "{s:s, s:s, s:I, s:b, s:i, s:I, s:I, s:I, s:I, s:I}", "profile", spec->profile, "client",
+        spec->client_name, "batch_bytes", (json_int_t)run->batch_bytes, "summary", (int)spec->summary.enabled,
+        "pixels", (int)spec->summary.pixels, "export_interval_ms", (json_int_t)spec->export_interval_ms,
+        "stop_photons", (json_int_t)spec->stop.photons, "stop_bytes", (json_int_t)spec->stop.bytes, "stop_ms",
+        (json_int_t)spec->stop.ms, "opened_utc_ns", (json_int_t)pd_utc_ns()));
 }
 
 /* ---- the order for the file ---- */
@@ -312,7 +314,8 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
 }
 
 void pd_run__init_handles(pd_run *run) {
-    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer};
+    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer,
+                                  &run->stop_timer};
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         uv_timer_init(run->engine->loop, timers[i]);
         timers[i]->data = run;
@@ -354,6 +357,8 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     run->ended_user = ended_user;
     run->opened_ns = uv_hrtime();
     run->export_interval_ms = spec->export_interval_ms;
+    run->stop = spec->stop;
+    run->stop_elapsed_ms = spec->stop_elapsed_ms;
     run->warned = spec->warned;
     for (int i = 0; i < PD_RUN_PARTS; i++)
         run->parts[i].run = run;

@@ -103,7 +103,7 @@ void pd_run_stored_items(const pd_run_stored *stored, uint64_t *ret_items) {
 }
 
 /* As it was asked for; what cannot be is left as the configuration says. */
-static void stored_configure_open(pd_run_stored *s) {
+static void stored_configure_open(pd_run_stored *s, const d7_tail_slot *slot) {
     uint64_t pixels = pd_told_number(s->open, "pixels"),
              interval_ms = pd_told_number(s->open, "export_interval_ms");
     const char *profile = pd_told_text(s->open, "profile"), *client = pd_told_text(s->open, "client");
@@ -117,6 +117,12 @@ static void stored_configure_open(pd_run_stored *s) {
         s->spec.summary.pixels = (uint32_t)pixels;
     if (interval_ms)
         s->spec.export_interval_ms = interval_ms;
+    s->spec.stop = (pd_run_stop){.photons = pd_told_number(s->open, "stop_photons"),
+                                 .bytes = pd_told_number(s->open, "stop_bytes"),
+                                 .ms = pd_told_number(s->open, "stop_ms")};
+    uint64_t opened = pd_told_number(s->open, "opened_utc_ns"), last = (uint64_t)slot->clock.utc_ns;
+    if (opened && slot->clock.utc_ns > 0 && last > opened)
+        s->spec.stop_elapsed_ms = (last - opened) / 1000000;
     uint64_t batch_bytes = pd_told_number(s->open, "batch_bytes");
     s->spec.batch_bytes = batch_bytes <= PD_WINDOW_BYTES ? batch_bytes : 0;
 }
@@ -130,7 +136,7 @@ void pd_run_stored_configure(pd_run_stored *stored, const pd_config *config, con
     stored->spec.summary = config->summaries;
     stored->spec.export_interval_ms = config->export_interval_ms;
     stored->spec.warned = true;
-    stored_configure_open(stored);
+    stored_configure_open(stored, slot);
 }
 
 void pd_run_stored_free(pd_run_stored *stored) {

@@ -56,18 +56,21 @@ static pd_heard open_past(pd_session *s, const Photon__Open *open, const pd_past
     return PD_HEARD;
 }
 
-/* An Open without a name joins the run that was announced for it (armed.h). The name is that one's as long as the
- * announcement stands. */
-static void open_join(const pd_armed *armed, Photon__Open *open) {
+/* An Open without a name joins the run that was announced for it (armed.h), or gets the configured name. The name is
+ * that one's as long as the announcement stands. */
+static pd_run_stop open_join(const pd_armed *armed, const pd_config *config, Photon__Open *open) {
     const pd_armed_run *run = *open->name ? NULL : pd_armed_for(armed, open->profile);
     if (run)
         open->name = (char *)(uintptr_t)run->name;
+    else if (!*open->name)
+        open->name = config->name_pattern;
+    return run ? run->stop : (pd_run_stop){0};
 }
 
 static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offset) {
     pd_armed *armed = &s->connection->server->armed;
     Photon__Open joined = *asked, *open = &joined;
-    open_join(armed, open);
+    pd_run_stop announced = open_join(armed, s->runs->engine->config, open);
     pd_open_plan plan = {0};
     pd_refusal why = {0};
     pd_run *run = NULL;
@@ -77,6 +80,7 @@ static pd_heard open_new(pd_session *s, const Photon__Open *asked, uint64_t offs
     plan.spec.volume = pd_engine_volume(s->runs->engine, open->volume);
     if (!failed && !plan.spec.volume)
         failed = pd_refuse(&why, CODE(NOT_SUPPORTED), "open.volume", "no volume of this name is configured");
+    plan.spec.stop = pd_run_stop_over(plan.spec.stop, announced);
     plan.spec.instance = s->instance;
     plan.spec.client_name = s->client_name;
     plan.spec.epoch = s->epoch;

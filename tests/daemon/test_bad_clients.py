@@ -270,7 +270,7 @@ def bad_opens(d):
         (dict(mode=pb.MODE_RESUME), pb.ERROR_UNKNOWN_RUN, "open.name"),
         (dict(mode=9), pb.ERROR_NOT_SUPPORTED, "open.mode"),
         (dict(overflow=pb.OVERFLOW_DROP), pb.ERROR_NOT_SUPPORTED, "open.overflow"),
-        (dict(stop=pb.StopCondition(photons=5)), pb.ERROR_NOT_SUPPORTED, "open.stop"),
+        (dict(stop=pb.StopCondition(seconds=-5)), pb.ERROR_MALFORMED, "open.stop.seconds"),
         (dict(byte_order=pb.BYTES_BIG_ENDIAN), pb.ERROR_NOT_SUPPORTED, "open.byte_order"),
         (dict(volume="second"), pb.ERROR_NOT_SUPPORTED, "open.volume"),
         (dict(summary=pb.SummaryOptions(enabled=7)), pb.ERROR_NOT_SUPPORTED, "open.summary.enabled"),

@@ -7,6 +7,7 @@
 #include "wire/frame.h"
 #include "wire/message.h"
 #include "wire/names.h"
+#include "wire/pattern.h"
 
 /* ---- preamble and length */
 
@@ -442,6 +443,39 @@ static void run_names_stay_in_their_folder(void **state) {
     assert_non_null(wire_run_name_fault(longest));
 }
 
+static void patterns_give_names(void **state) {
+    (void)state;
+    const struct tm when = {
+        .tm_year = 126, .tm_mon = 10, .tm_mday = 30, .tm_hour = 7, .tm_min = 5, .tm_sec = 9};
+    char filled[WIRE_RUN_NAME_ROOM], name[WIRE_RUN_NAME_ROOM];
+    assert_int_equal(wire_pattern_fill(filled, "{profile}-{date}_{time}-{counter}x", &when, "lincam"), 0);
+    assert_string_equal(filled, "lincam-20261130_070509-{counter}x");
+    assert_int_equal(wire_pattern_count(name, filled, 12), 0);
+    assert_string_equal(name, "lincam-20261130_070509-0012x");
+    assert_int_equal(wire_pattern_count(name, filled, 123456), 0);
+    assert_string_equal(name, "lincam-20261130_070509-123456x");
+    assert_int_equal(wire_pattern_fill(filled, "{profile}", &when, ""), 0);
+    assert_string_equal(filled, "run");
+    static const char *const good[] = {"plain", "{date}", "a-{counter}", "{profile}{time}", "{counter}"};
+    static const char *const bad[] = {"{",          "{}",       "{date",       "a}b",
+                                      "{Date}",     "a/{date}", "x.{counter}", "{counter}{counter}",
+                                      "{date}.crc", ""};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_null(wire_pattern_fault(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_non_null(wire_pattern_fault(bad[i]));
+    char longest[128 + 1];
+    memset(longest, 'n', sizeof longest);
+    memcpy(longest + 121, "{time}", 7); /* 127 characters, all of them and two less when filled in */
+    assert_null(wire_pattern_fault(longest));
+    assert_int_equal(wire_pattern_fill(filled, longest, &when, ""), 0);
+    assert_int_equal(strlen(filled), 127);
+    memset(longest, 'n', sizeof longest);
+    memcpy(longest + 122, "{date}", 7); /* 130 when filled in */
+    assert_non_null(wire_pattern_fault(longest));
+    assert_int_equal(wire_pattern_fill(filled, longest, &when, ""), -1);
+}
+
 static void dataset_names_and_attributes_are_text(void **state) {
     (void)state;
     char longest[257];
@@ -521,6 +555,7 @@ int main(void) {
         cmocka_unit_test(bodies_are_known_by_name),
         cmocka_unit_test(enums_have_names_both_ways),
         cmocka_unit_test(run_names_stay_in_their_folder),
+        cmocka_unit_test(patterns_give_names),
         cmocka_unit_test(dataset_names_and_attributes_are_text),
         cmocka_unit_test(addresses_come_back_as_they_were),
     };

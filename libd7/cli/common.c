@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "certificate.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "commands.h"
@@ -24,6 +26,19 @@ int command_fail(const command *self, const char *format, ...) {
     fprintf(stderr, "d7 %s: %s\n", self->name, message ? message : "out of memory");
     free(message);
     return CLI_USAGE;
+}
+
+char *certificate_beside(const char *path) {
+    static const char suffix[] = ".photons";
+    size_t n = strlen(path), end = sizeof suffix - 1;
+    char *beside = NULL;
+    if (n <= end || strcmp(path + n - end, suffix) != 0 ||
+        asprintf(&beside, "%.*s" CERTIFICATE_SUFFIX, (int)(n - end), path) < 0)
+        return NULL;
+    if (access(beside, F_OK) == 0)
+        return beside;
+    free(beside);
+    return NULL;
 }
 
 /* "ho:" for -h and, of the options, those whose value is a letter. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "certificate.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "commands.h"
@@ -83,11 +84,22 @@ static void json_problems(const d7_reader *r, const char *key, bool damage) {
     printf("\n  ]");
 }
 
+static void json_certificate(const char *path) {
+    char *beside = certificate_beside(path);
+    printf(",\n  \"certificate\": ");
+    if (beside)
+        cli_write_json_string(stdout, beside);
+    else
+        printf("null");
+    free(beside);
+}
+
 static void print_json(const char *path, const d7_reader *r, bool checked) {
     uint32_t version[3];
     d7_reader_version(r, version);
     printf("{\n  \"file\": ");
     cli_write_json_string(stdout, path);
+    json_certificate(path);
     printf(",\n  \"bytes\": %" PRIu64 ",\n  \"state\": \"%s\",\n  \"held\": %s,\n  \"unframed\": %s,\n",
            d7_reader_file_bytes(r), d7_reader_state(r) == D7_STATE_CLOSED ? "closed" : "open",
            d7_reader_held(r) ? "true" : "false", d7_reader_unframed(r) ? "true" : "false");
@@ -134,6 +146,10 @@ static void print_text(const char *path, const d7_reader *r, bool checked) {
                    d7_reader_held(r) ? " (being written)" : "", d7_reader_unframed(r) ? ", unframed" : "",
                    size, version[0], version[1], version[2], d7_reader_pages(r), d7_reader_bytes_per_page(r),
                    d7_reader_index_step(r));
+    char *certificate = certificate_beside(path);
+    if (certificate)
+        cli_print_line(stdout, "  certificate: %s; d7 verify holds the file against it", certificate);
+    free(certificate);
     printf("\n  %-7s %16s %10s  %s\n", "type", "items", "pages", "dataset");
     for (size_t i = 0; i < d7_reader_n_datasets(r); i++) {
         d7_dataset_info d;

@@ -63,6 +63,8 @@ def certified(daemon, name):
         assert certificate[member] == {"name": name + suffix, "bytes": os.path.getsize(beside), "sha256": sha256(beside)}
     assert certificate["certificate"] == 1 and certificate["name"] == name, certificate
     assert [f for f in os.listdir(daemon.path(".photond")) if "certif" in f] == []
+    found = json.loads(photond.tool("d7", "verify", "--json", daemon.path(name + ".photons")))
+    assert found["certified"] is True and found["style_notes"] == 0, found
     return certificate
 
 
@@ -110,7 +112,8 @@ def signed(daemon):
         else:
             command = ["dgst", "-sha256", "-verify", public, "-signature", text + ".sig", text]
         assert run_openssl(*command).returncode == 0
-        photond.tool("d7", "verify", daemon.path("signed-%s.photons" % kind))
+        found = json.loads(photond.tool("d7", "verify", "--json", "--key", public, daemon.path("signed-%s.photons" % kind)))
+        assert found["certified"] and found["signed"], found
     # A signature that is missing is made again by the next start, of the certificate that is there.
     before = sha256(text)
     os.unlink(text + ".sig")

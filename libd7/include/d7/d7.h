@@ -448,6 +448,8 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
     X(UNPLACED, DAMAGE,                                                                                      \
       "pages may be missing, and nothing tells whose items they held: none behind is given out")             \
+    X(CERTIFICATE, DAMAGE, "the file is not as its certificate says (d7 verify)")                            \
+    X(SIGNATURE, DAMAGE, "the key did not sign the certificate (d7 verify)")                                 \
     X(RAGGED, DATA, "the columns of a group differ in length")                                               \
     X(VALUE_RANGE, DATA, "values that need more bits than PositionBits or TacBits say")                      \
     X(MS_ORDER, DATA, "/photons/ms goes back")                                                               \
@@ -461,6 +463,7 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(ZERO_GAP, STYLE, "zeros between two entries, or after the last")                                       \
     X(NARROW_READERS, STYLE, "the file is valid but beyond what some readers take")                          \
     X(CHECKSUM_FILE, STYLE, "the file of checksums is torn, not kept up, damaged or another file's")         \
+    X(CERTIFICATE_FILE, STYLE, "the certificate cannot be read, or the checksums are not those certified")   \
     X(BEING_WRITTEN, NOTICE, "a writer holds the file; its last entry is not whole yet")
 
 typedef enum d7_problem_code {

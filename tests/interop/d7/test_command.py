@@ -100,7 +100,7 @@ def json_is_complete(folder):
     s.append(0, list(range(700)))
     s.run(path)
     got = info(path)
-    assert set(got) == {"file", "bytes", "state", "held", "unframed", "version", "index_step", "bytes_per_page", "attributes",
+    assert set(got) == {"file", "certificate", "bytes", "state", "held", "unframed", "version", "index_step", "bytes_per_page", "attributes",
                         "datasets", "problems", "notes", "pages_checked"}
     assert got["state"] == "closed" and got["held"] is False and got["version"] == [1, 0, 1]
     assert got["index_step"] == 7 and got["bytes_per_page"] == 1000 and got["bytes"] == os.path.getsize(path)
@@ -137,7 +137,7 @@ def classes_and_exit_codes(folder):
     assert got["good"] is True and got["data_notes"] == 4 and got["style_notes"] == got["damages"] == 0
     assert json.loads(d7("verify", path, "--json", "--strict", code=1))["good"] is False
     assert [p["severity"] for p in got["problems"]] == ["data"] * 4
-    assert set(got) == {"file", "problems", "state", "held", "bytes", "entries", "pages", "checked_entries", "damages",
+    assert set(got) == {"file", "problems", "state", "held", "bytes", "entries", "pages", "checked_entries", "certified", "signed", "damages",
                         "data_notes", "style_notes", "good"} and got["checked_entries"] is None
     got = json.loads(d7("verify", fixture("other_writer"), "--json", "--strict", code=1))
     assert got["style_notes"] == 3 and {p["severity"] for p in got["problems"]} == {"style", "data"}

@@ -302,7 +302,8 @@ static int finish(copy_job *job) {
     part_tell_skipped(&job->part);
     if (job->o->json)
         print_json(job);
-    return job->part.n_skipped ? CLI_PROBLEMS : CLI_OK;
+    bool lost = !job->whole && input_lost_end(&job->in, job->wanted, &job->cut);
+    return job->part.n_skipped || lost ? CLI_PROBLEMS : CLI_OK;
 }
 
 /* ---- the command ---- */

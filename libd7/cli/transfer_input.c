@@ -260,15 +260,28 @@ static bool changed_stops(const transfer_input *in, const d7_problem *p, const b
            p->first_item + p->n_items > range.from && (ms || !in->skip_damaged);
 }
 
-/* Does it keep what is wanted from being moved? Damaged pages in the middle are met on the way. */
+/* A damaged page at the end of what is wanted, whose items nobody can count. */
+static bool is_lost_end(const transfer_input *in, const d7_problem *p, const bool *wanted,
+                        const transfer_cut *cut) {
+    return p->code == D7_PROBLEM_BAD_PAGE && p->dataset_id < in->n_datasets && wanted[p->dataset_id] &&
+           cut->to[SET_PHOTONS] == UINT64_MAX && p->first_item >= all_items(in, p->dataset_id);
+}
+
+bool input_lost_end(const transfer_input *in, const bool *wanted, const transfer_cut *cut) {
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(in->reader, i, &p) == 0; i++)
+        if (is_lost_end(in, &p, wanted, cut))
+            return true;
+    return false;
+}
+
+/* Does it keep what is wanted from being moved? Damaged pages are met on the way, but for those at the end. */
 static bool stops(const transfer_input *in, const d7_problem *p, const bool *wanted,
                   const transfer_cut *cut) {
-    bool to_end = cut->to[SET_PHOTONS] == UINT64_MAX;
     if (p->severity != D7_DAMAGE)
         return false;
     if (p->code == D7_PROBLEM_BAD_PAGE)
-        return p->n_items == 0 && p->dataset_id < in->n_datasets && wanted[p->dataset_id] && to_end &&
-               (!in->skip_damaged || p->dataset_id == in->ms);
+        return is_lost_end(in, p, wanted, cut) && (!in->skip_damaged || p->dataset_id == in->ms);
     if (p->code == D7_PROBLEM_CHECKSUM)
         return changed_stops(in, p, wanted, cut);
     return problem_hides_pages(p) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);

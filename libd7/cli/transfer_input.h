@@ -88,6 +88,9 @@ item_range cut_range(const transfer_input *in, const set_lengths *lengths, const
 /* Says what damage is known, and whether it stops the command: returns 0 or CLI_PROBLEMS. wanted[n_datasets] */
 int input_judge(const transfer_input *in, const bool *wanted, const transfer_cut *cut);
 
+/* Is something lost at the end of what is wanted? */
+bool input_lost_end(const transfer_input *in, const bool *wanted, const transfer_cut *cut);
+
 /* records_map(), see transfer_records.h, for records of this file. Returns false when memory runs out. */
 bool input_map_records(const transfer_input *in, attribute_list *list, record_map *map, void *ctx);
 

@@ -88,6 +88,11 @@ size_t d7__index_entry_bytes(const d7__index_part *part) {
     return text_bytes(part->body_bytes);
 }
 
+size_t d7__index_room(const d7__index_part *part) {
+    size_t bytes = d7__index_entry_bytes(part);
+    return bytes > D7_ENTRY_BYTES_MAX / 2 ? D7_ENTRY_BYTES_MAX : bytes;
+}
+
 static uint8_t *put_page(uint8_t *p, const d7__page_ref *page) {
     *p++ = INDEX_PAGE;
     p = d7__put_varint(p, page_inner_bytes(page));
@@ -125,18 +130,49 @@ size_t d7__index_pack(const d7__index_content *c, const d7__index_part *part, ui
     return (size_t)(p - out);
 }
 
-static int read_page(const d7__field *message, const d7__index_sink *sink) {
-    uint64_t dataset_id = 0, offset = 0;
+/* What the fields of a page's message are. */
+typedef struct page_fields {
+    uint64_t dataset_id, offset;
+    unsigned n_dataset_id, n_offset, n_unknown;
+    bool twisted;
+} page_fields;
+
+static bool parse_page(const d7__field *message, page_fields *ret) {
+    *ret = (page_fields){0};
     for (d7__cursor c = {message->bytes, message->bytes + message->n_bytes}; c.at < c.end;) {
         d7__field f;
         if (!d7__get_field(&c, &f))
-            return D7_ERR_CORRUPT;
-        if (f.number == 1 && f.wire_type == D7__VARINT)
-            dataset_id = f.value;
-        else if (f.number == 2 && f.wire_type == D7__VARINT)
-            offset = f.value;
+            return false;
+        bool known = f.number == 1 || f.number == 2;
+        if (known && f.wire_type == D7__VARINT) {
+            *(f.number == 1 ? &ret->dataset_id : &ret->offset) = f.value;
+            *(f.number == 1 ? &ret->n_dataset_id : &ret->n_offset) += 1;
+        } else {
+            ret->twisted |= known;
+            ret->n_unknown++;
+        }
     }
-    return sink->page(sink->ctx, dataset_id, offset);
+    ret->twisted |= ret->n_dataset_id > 1 || ret->n_offset > 1;
+    return true;
+}
+
+static int read_page(const d7__field *message, const d7__index_sink *sink) {
+    page_fields page;
+    if (!parse_page(message, &page))
+        return D7_ERR_CORRUPT;
+    if (sink->form) {
+        sink->form->n_pages++;
+        sink->form->n_unknown += page.n_unknown > 0;
+        sink->form->twisted |= page.twisted;
+    }
+    return sink->page(sink->ctx, page.dataset_id, page.offset);
+}
+
+/* A field that is neither: does it look like a page's message under another number? */
+static bool is_page_in_disguise(const d7__field *f) {
+    page_fields page;
+    return f->wire_type == D7__BYTES && f->n_bytes && parse_page(f, &page) && page.n_dataset_id == 1 &&
+           page.n_offset == 1 && page.n_unknown == 0;
 }
 
 static int read_attribute(const d7__field *message, const d7__index_sink *sink) {
@@ -166,6 +202,8 @@ int d7__index_read(d7__cursor body, const d7__index_sink *sink) {
             rc = read_page(&f, sink);
         else if (f.number == 2 && f.wire_type == D7__BYTES)
             rc = read_attribute(&f, sink);
+        else if (sink->form)
+            sink->form->twisted |= f.number == 1 || is_page_in_disguise(&f);
         if (rc != 0)
             return rc;
     }

@@ -40,12 +40,27 @@ bool d7__index_next_part(const d7__index_content *content, d7__index_part *part)
 /* Bytes of the serialised FileEntry of a part. */
 size_t d7__index_entry_bytes(const d7__index_part *part);
 
+/* Memory for it: of a large one as much as for any other, so that those that follow fit it too. */
+size_t d7__index_room(const d7__index_part *part);
+
 /* Writes that entry; returns its length. */
 size_t d7__index_pack(const d7__index_content *content, const d7__index_part *part, uint8_t *out);
+
+/* How the pages' messages of an Index look. Unknown fields are another writer's where all have them. */
+typedef struct d7__index_form {
+    size_t n_pages, n_unknown; /* of them, those that have unknown fields */
+    bool twisted; /* one has a field twice, or of another type; or a page's message has another number */
+} d7__index_form;
+
+/* Is it so that bits of it may have changed? */
+static inline bool d7__index_is_odd(const d7__index_form *f) {
+    return f->twisted || (f->n_unknown && f->n_unknown != f->n_pages);
+}
 
 /* Takes what an Index holds, in order; anything but 0 stops the reading and is returned. */
 typedef struct d7__index_sink {
     void *ctx;
+    d7__index_form *form; /* NULL: not asked for */
     int (*page)(void *ctx, uint64_t dataset_id, uint64_t offset);
     int (*attribute)(void *ctx, const d7_attribute *attribute);
 } d7__index_sink;

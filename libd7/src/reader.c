@@ -134,8 +134,10 @@ static int take_attribute(void *ctx, const d7_attribute *a) {
 int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages,
                           d7__index_seen *ret_seen) {
     index_taker taker = {.reader = r, .offset = entry->offset, .skip_pages = skip_pages};
-    d7__index_sink sink = {.ctx = &taker, .page = take_page, .attribute = take_attribute};
+    d7__index_form form = {0};
+    d7__index_sink sink = {.ctx = &taker, .form = &form, .page = take_page, .attribute = take_attribute};
     int rc = d7__index_read(body, &sink);
+    taker.seen.odd = d7__index_is_odd(&form);
     if (rc == D7_ERR_CORRUPT) {
         d7_problem p = d7__problem(D7_PROBLEM_BAD_ENTRY, entry->offset, "an index entry is malformed");
         d7__problems_add(&r->problems, &p);

@@ -131,6 +131,7 @@ struct d7_reader {
 typedef struct d7__index_seen {
     bool has_pages, has_marker;
     bool malformed;      /* it broke off before its end */
+    bool odd;            /* its messages look as if bits had changed in them */
     bool impossible;     /* it lists a page that cannot be there */
     uint64_t first_page; /* smallest offset listed */
     uint64_t last_page;  /* largest */

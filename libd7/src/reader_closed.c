@@ -65,7 +65,7 @@ int d7__global_index_each(d7_reader *r, uint64_t offset, uint64_t end, d7__take_
 static int take_whole(void *ctx, const d7__entry *entry, d7__cursor body, bool *ret_good) {
     d7__index_seen seen;
     int rc = d7__reader_take_index(ctx, entry, body, false, &seen);
-    *ret_good = !seen.malformed && !seen.impossible;
+    *ret_good = !seen.malformed && !seen.impossible && !seen.odd;
     return rc;
 }
 

@@ -2,7 +2,8 @@
  *
  * Bytes that changed inside a page can leave one that decodes, to another number of items; taken as it is, it would move all
  * later items of its column against those of the others. It is told from pages that were written so by its neighbours:
- *   - where columns of a group have equally many items when all pages are counted, the counts are right;
+ *   - where columns of a group have equally many items when all pages are counted, the counts are right, unless a few pages
+ *     of a single column are all that is odd, and some of them too long;
  *   - a writer that ends pages early (so they are short) does it in all columns of a group at the same item;
  *   - a writer whose pages have no common length, or another than the header's, shows it in most of them.
  * Where none of this holds, the page is damaged: it keeps its place, and a full page's items are lost with it. Datasets
@@ -118,6 +119,24 @@ static size_t count_odd_of_group(const judge *j) {
     return n;
 }
 
+static bool has_longer(const d7__reader_dataset *d, uint64_t usual) {
+    for (size_t i = 0; i < d->n_pages; i++)
+        if (is_odd(d, usual, i) && d7__page_items(d, i) > usual)
+            return true;
+    return false;
+}
+
+/* A page that is longer by what another one lacks, both of the only column that has odd ones: that is how damage cancels out. */
+static bool may_cancel_out(const judge *j) {
+    size_t columns = 0, longer = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const d7__reader_dataset *d = dataset_of(j, &j->columns[i]);
+        columns += count_odd(d, j->columns[i].usual) > 0;
+        longer += has_longer(d, j->columns[i].usual);
+    }
+    return columns == 1 && longer == 1 && count_odd_of_group(j) < VARY_MIN;
+}
+
 static bool mostly_odd(const judge *j) {
     size_t n_odd = count_odd_of_group(j), n_inner = count_inner(j);
     return n_odd >= VARY_MIN && 2 * n_odd > n_inner;
@@ -168,7 +187,7 @@ static int judge_group(judge *j, d7_group group, d7_error *err) {
     if (j->n < 2 || j->n > COLUMNS_MAX || count_inner(j) <= count_odd_of_group(j))
         return 0;
     j->judged = true;
-    if (counts_agree(j) || mostly_odd(j)) {
+    if ((counts_agree(j) && !may_cancel_out(j)) || mostly_odd(j)) {
         for (size_t i = 0; i < j->n; i++)
             j->uneven |= count_odd(dataset_of(j, &j->columns[i]), j->columns[i].usual) > 0;
         return 0;

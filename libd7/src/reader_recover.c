@@ -443,8 +443,10 @@ static int survey_attribute(void *ctx, const d7_attribute *a) {
 
 static survey look_at(const d7_reader *r, const d7__entry *entry, d7__cursor body) {
     survey s = {.reader = r, .end = entry->offset, .sound = true};
-    const d7__index_sink sink = {.ctx = &s, .page = survey_page, .attribute = survey_attribute};
-    s.sound &= d7__index_read(body, &sink) == 0;
+    d7__index_form form = {0};
+    const d7__index_sink sink = {
+        .ctx = &s, .form = &form, .page = survey_page, .attribute = survey_attribute};
+    s.sound &= d7__index_read(body, &sink) == 0 && !d7__index_is_odd(&form);
     return s;
 }
 

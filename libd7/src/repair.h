@@ -1,6 +1,7 @@
 /* The parts of d7_repair():
  *
  *   repair_claims.c    what the indexes say, and which of them are to be believed
+ *   repair_runs.c      lists that a few bits have changed
  *   repair_survey.c    what there is: every page that is whole, every page that is known to be lost, and from where on
  *                      nobody can say what was lost
  *   repair_changed.c   pages that checksums beside the file say are not what was written
@@ -76,6 +77,7 @@ typedef struct d7__claim_index {
     uint64_t before;          /* of the page right before it; UINT64_MAX: something else is there */
     size_t n_seen;            /* pages seen before it */
     bool alien;               /* what it lists is of another file */
+    bool odd;                 /* its messages look as if bits had changed in them */
     bool page_behind;         /* a page begins right behind it */
     bool kept, used;
     d7__claim_standing standing;
@@ -136,6 +138,12 @@ bool d7__claims_page_ends(const d7__claims *c, uint64_t offset);
 
 /* After the walk. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_settle(d7__claims *c);
+
+/* Once settled: mends lists by pages that follow one another without a gap (repair_runs.c). Returns 0; as d7__entry_at(). */
+int d7__claims_believe_runs(d7__claims *c, d7_error *err);
+
+/* Then: what is of another place. */
+void d7__claims_mark_suspects(d7__claims *c);
 
 /* Once settled: what indexes say about the place (NULL: nothing), and where the first place from `offset` on is of which one
  * says something; UINT64_MAX: there is none. */

@@ -5,7 +5,8 @@
  * The global index of a file that is closed as it should be covers all of it. Of others an index is
  *   - moved, when it lists pages behind itself, some that an earlier one lists too, or does not begin with the page right
  *     behind the one before: its block was written elsewhere, or for another file;
- *   - doubtful, when the last page that it lists is not the one right before it;
+ *   - doubtful, when the last page that it lists is not the one right before it; not used at all, where its messages look as if
+ *     bits had changed in them;
  *   - sound otherwise.
  * What a moved one lists is true still, as long as sound ones come after it: blocks have changed places. Behind the last
  * sound one it tells that a part of the file was taken out or put in, so that from the first place where pages are not as
@@ -92,6 +93,33 @@ static int listed_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     return 0;
 }
 
+/* Places that an index lists behind itself, or before the one before, are wrong where they are few of many. A global index lists
+ * all from the start. */
+enum { STRAY_OF = 8 };
+
+static void keep_between(d7__claims *c, d7__claim_index *i, uint64_t from) {
+    size_t kept = i->first, n_outside = 0;
+    for (size_t p = i->first; p < i->first + i->n; p++) {
+        uint64_t offset = d7__claims_listed(c, p).offset;
+        n_outside += offset < from || offset >= i->offset;
+    }
+    if (n_outside == 0 || n_outside * STRAY_OF > i->n)
+        return;
+    i->lowest = UINT64_MAX;
+    i->highest = 0;
+    for (size_t p = i->first; p < i->first + i->n; p++) {
+        d7__page_ref page = d7__claims_listed(c, p);
+        if (page.offset < from || page.offset >= i->offset)
+            continue;
+        *d7__chunks_u64(&c->listed, kept++) = d7__page_pack(page.offset, page.dataset_id);
+        i->lowest = page.offset < i->lowest ? page.offset : i->lowest;
+        i->last_dataset = page.offset > i->highest ? page.dataset_id : i->last_dataset;
+        i->highest = page.offset > i->highest ? page.offset : i->highest;
+    }
+    i->n = kept - i->first;
+    c->n_listed = kept;
+}
+
 /* A long index has several entries in a row. */
 static bool goes_on(const d7__claims *c, const d7__claim_index *i) {
     const d7__claim_index *last = c->n_indexes ? &c->indexes[c->n_indexes - 1] : NULL;
@@ -105,7 +133,9 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
         .index = {.offset = e->offset, .first = c->n_listed, .lowest = UINT64_MAX, .before = UINT64_MAX},
         .attribute = attribute,
         .ctx = ctx};
-    const d7__index_sink sink = {.ctx = &l, .page = listed_page, .attribute = listed_attribute};
+    d7__index_form form = {0};
+    const d7__index_sink sink = {
+        .ctx = &l, .form = &form, .page = listed_page, .attribute = listed_attribute};
     d7__claim_index *last = c->n_indexes ? &c->indexes[c->n_indexes - 1] : NULL;
     l.index.kept =
         c->global_index == 0 || e->offset == c->global_index || (last && last->offset == c->global_index);
@@ -116,12 +146,16 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
             c->last_end = e->next;
         return rc == D7_ERR_CORRUPT ? 0 : rc;
     }
+    l.index.odd = d7__index_is_odd(&form);
+    if (l.index.kept)
+        keep_between(c, &l.index, last && e->offset != c->global_index ? last->offset : 0);
     if (follows(c, e->offset) && c->n_seen)
         l.index.before = seen_offset(c, c->n_seen - 1);
     if (goes_on(c, &l.index)) {
         last->n += l.index.n;
         last->highest = l.index.highest;
         last->last_dataset = l.index.last_dataset;
+        last->odd |= l.index.odd;
     } else {
         if (d7__grow(&c->r->alloc, &c->indexes, &c->cap_indexes, c->n_indexes + 1, sizeof *c->indexes) != 0)
             return D7_ERR_NOMEM;
@@ -146,17 +180,17 @@ static uint64_t seen_packed(const d7__claims *c, size_t s) {
     return d7__page_pack(seen_offset(c, s), (uint32_t)d7__claims_seen(c, s)->dataset_id);
 }
 
-/* Does an index, whose list is sorted, list a page? */
-static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t packed) {
+/* Does an index, whose list is sorted, list a page at that place, of whatever dataset? */
+static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t offset) {
     size_t low = i->first, high = i->first + i->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (*d7__chunks_u64(&c->listed, middle) < packed)
+        if (d7__claims_listed(c, middle).offset < offset)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < i->first + i->n && *d7__chunks_u64(&c->listed, low) == packed;
+    return low < i->first + i->n && d7__claims_listed(c, low).offset == offset;
 }
 
 static uint64_t first_page(const d7__claims *c) {
@@ -211,7 +245,7 @@ static bool contradicts(const d7__claims *c, const d7__claim_index *i, uint64_t 
         if ((s > first && !d7__claims_seen(c, s)->joined) ||
             offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
             return false;
-        if (offset >= i->lowest && !lists(c, i, seen_packed(c, s)))
+        if (offset >= i->lowest && !lists(c, i, offset))
             return true;
     }
     return false;
@@ -229,13 +263,15 @@ static void judge_indexes(d7__claims *c) {
         uint64_t begin = list_begin(c, last, i);
         bool begins_right = global || begin == UINT64_MAX || i->lowest == begin;
         i->alien = !ours || (!begins_right && !is_seen(c, i->lowest)) || contradicts(c, i, begin);
-        if (i->offset == c->global_index)
+        if (i->odd)
+            i->standing = D7__CLAIM_DOUBTFUL;
+        else if (i->offset == c->global_index)
             i->standing = D7__CLAIM_SOUND;
         else if (i->highest >= i->offset || (i->lowest <= highest && !global) || i->alien)
             i->standing = D7__CLAIM_MOVED;
         else
             i->standing = last_right && begins_right ? D7__CLAIM_SOUND : D7__CLAIM_DOUBTFUL;
-        if (i->standing == D7__CLAIM_MOVED)
+        if (i->standing == D7__CLAIM_MOVED || i->odd)
             continue;
         highest = i->highest > highest ? i->highest : highest;
         last = i;
@@ -355,7 +391,7 @@ static int make_spans(d7__claims *c, size_t n_trusted) {
 static int use_others(d7__claims *c, size_t n_trusted) {
     for (size_t k = 0; k < n_trusted; k++) {
         d7__claim_index *i = &c->indexes[k];
-        if (!i->kept || i->used || i->alien || !is_free(c, i))
+        if (!i->kept || i->used || i->alien || i->odd || !is_free(c, i))
             continue;
         i->used = true;
         if (i->standing != D7__CLAIM_MOVED)
@@ -422,7 +458,7 @@ static uint64_t find_shift(const d7__claims *c, size_t n_trusted) {
     uint64_t from = n_trusted ? c->indexes[n_trusted - 1].offset : c->r->data_start, shift = UINT64_MAX;
     for (size_t k = n_trusted; k < c->n_indexes; k++) {
         const d7__claim_index *i = &c->indexes[k];
-        uint64_t at = i->alien ? UINT64_MAX : first_difference(c, i, from);
+        uint64_t at = i->alien || i->odd ? UINT64_MAX : first_difference(c, i, from);
         if (i->standing == D7__CLAIM_MOVED && i->offset < at)
             at = i->offset;
         shift = at < shift ? at : shift;
@@ -452,7 +488,7 @@ static void mark_unlisted(d7__claims *c) {
 
 /* What hangs together with pages that are not listed, or with a moved index: where it begins may be right, the rest is of
  * another place. */
-static void mark_suspects(d7__claims *c) {
+void d7__claims_mark_suspects(d7__claims *c) {
     for (size_t s = 0; s + 1 < c->n_seen; s++) {
         d7__claims_seen(c, s + 1)->suspect |=
             d7__claims_seen(c, s + 1)->joined && d7__claims_seen(c, s)->unlisted;
@@ -494,6 +530,5 @@ int d7__claims_settle(d7__claims *c) {
     keep_used_lists(c);
     settle_lists(c);
     mark_unlisted(c);
-    mark_suspects(c);
     return 0;
 }

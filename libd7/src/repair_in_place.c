@@ -91,7 +91,8 @@ static int has_island(closing *c, uint64_t end, bool *ret, d7_error *err) {
         if (rc != 0 || found != D7__FOUND_ENTRY || e.offset >= end)
             return rc;
         if (d7__entry_kind(e.data, e.bytes, &kind, &body) && kind == D7__KIND_INDEX &&
-            d7__index_read(body, &(d7__index_sink){&l, list_page, list_attribute}) == 0)
+            d7__index_read(body,
+                           &(d7__index_sink){.ctx = &l, .page = list_page, .attribute = list_attribute}) == 0)
             *ret = l.n_pages > 0;
         at = e.next;
     }
@@ -124,7 +125,8 @@ static int find_end(closing *c, d7_error *err) {
         uint64_t next = e.next;
         if (rc != 0 || found != D7__FOUND_ENTRY || e.offset != d7__frame_begin(from) ||
             !d7__entry_kind(e.data, e.bytes, &kind, &body) || kind != D7__KIND_INDEX ||
-            d7__index_read(body, &(d7__index_sink){&l, list_page, list_attribute}) != 0)
+            d7__index_read(body,
+                           &(d7__index_sink){.ctx = &l, .page = list_page, .attribute = list_attribute}) != 0)
             return rc;
         if (!leftover)
             rc = is_leftover(c, &e, &l, &leftover, err);
@@ -163,13 +165,6 @@ static int find_whole_part(closing *c, d7_error *err) {
 
 /* ---- what is to follow ---- */
 
-static int put_entry(d7__out *out, const uint8_t *entry, size_t bytes, uint64_t *ret_offset) {
-    if (d7__out_reserve(out, 1, bytes + D7_BLOCK_BYTES) != 0)
-        return D7_ERR_NOMEM;
-    *ret_offset = d7__out_entry(out, entry, bytes);
-    return 0;
-}
-
 /* The global index, one entry after the other; *ret_offset: of the first. */
 static int put_index(closing *c, d7__out *out, uint64_t *ret_offset, d7_error *err) {
     const d7__attributes *attributes = &c->r->attributes;
@@ -180,13 +175,15 @@ static int put_index(closing *c, d7__out *out, uint64_t *ret_offset, d7_error *e
                                    .marker = &d7__marker};
     *ret_offset = D7_NO_OFFSET;
     for (d7__index_part part = {0}; d7__index_next_part(&all, &part);) {
-        uint64_t offset = 0;
-        uint8_t *entry = d7__new(&c->r->alloc, d7__index_entry_bytes(&part));
-        int rc = entry ? put_entry(out, entry, d7__index_pack(&all, &part, entry), &offset) : D7_ERR_NOMEM;
+        uint8_t *entry = d7__new(&c->r->alloc, d7__index_room(&part));
+        int rc = entry ? d7__out_reserve(out, 1, d7__index_room(&part)) : D7_ERR_NOMEM;
+        if (rc == 0) {
+            uint64_t offset = d7__out_entry(out, entry, d7__index_pack(&all, &part, entry));
+            *ret_offset = *ret_offset == D7_NO_OFFSET ? offset : *ret_offset;
+        }
         d7__release(&c->r->alloc, entry);
         if (rc != 0)
             return d7__reader_no_memory(c->r, err);
-        *ret_offset = *ret_offset == D7_NO_OFFSET ? offset : *ret_offset;
         rc = d7__out_flush(out, err);
         if (rc != 0)
             return rc;

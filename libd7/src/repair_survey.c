@@ -95,6 +95,37 @@ static int framed_hole_begin(survey *s, const d7__entry *e) {
     return 0;
 }
 
+static int no_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    (void)ctx;
+    (void)dataset_id;
+    (void)offset;
+    return 0;
+}
+
+static int no_attribute(void *ctx, const d7_attribute *attribute) {
+    (void)ctx;
+    (void)attribute;
+    return 0;
+}
+
+/* Is an entry what it says that it is? */
+static bool makes_sense(const survey *s, const d7__entry *e, d7__kind kind, d7__cursor body,
+                        uint64_t *ret_dataset) {
+    static const d7__index_sink nothing = {.page = no_page, .attribute = no_attribute};
+    uint64_t index;
+    switch (kind) {
+    case D7__KIND_DATA:
+        return d7__page_dataset(body, ret_dataset) && *ret_dataset < s->r->header.n_datasets &&
+               !d7__page_is_seam(s->r, (uint32_t)*ret_dataset, e);
+    case D7__KIND_INDEX:
+        return d7__index_read(body, &nothing) == 0;
+    case D7__KIND_EPILOGUE:
+        return d7__epilogue_unpack(body, &index);
+    default:
+        return true;
+    }
+}
+
 /* An entry that is whole as the framing goes. Returns 0, *ret_stop where the file ends for us; D7_ERR_NOMEM. */
 static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     d7__kind kind;
@@ -108,9 +139,7 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
             s->holes[s->n_holes - 1].foreign = true;
         return rc;
     }
-    if (kind == D7__KIND_DATA &&
-        (!d7__page_dataset(body, &dataset_id) || dataset_id >= s->r->header.n_datasets ||
-         d7__page_is_seam(s->r, (uint32_t)dataset_id, e)))
+    if (!makes_sense(s, e, kind, body, &dataset_id))
         return framed_hole_begin(s, e);
     hole_end(s, e->offset);
     switch (kind) {
@@ -444,6 +473,9 @@ int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed,
         rc = read_missed_index(&s, err);
     if (rc == 0 && d7__claims_settle(&s.claims) != 0)
         rc = d7__reader_no_memory(r, err);
+    if (rc == 0)
+        rc = d7__claims_believe_runs(&s.claims, err);
+    d7__claims_mark_suspects(&s.claims);
     leave_out_behind_end(&s);
     result.known_to = s.claims.known_to;
     if (rc == 0)

@@ -35,9 +35,9 @@ static uint64_t put_part(d7_writer *w, const d7__index_content *content, const d
 
 int d7__writer_put_part(d7_writer *w, const d7__index_content *content, const d7__index_part *part,
                         uint64_t *ret_offset) {
-    size_t bytes = d7__index_entry_bytes(part);
+    size_t room = d7__index_room(part);
     w->scratch.n = 0;
-    if (d7__buffer_reserve(&w->alloc, &w->scratch, bytes) != 0 || d7__out_reserve(&w->out, 1, bytes) != 0)
+    if (d7__buffer_reserve(&w->alloc, &w->scratch, room) != 0 || d7__out_reserve(&w->out, 1, room) != 0)
         return D7_ERR_NOMEM;
     *ret_offset = put_part(w, content, part);
     return 0;

@@ -1,6 +1,9 @@
 /* Whole blocks that stand where they were not written, and other damage that leaves pages good but tells wrongly which they are:
  * what a repair keeps is what was recorded, at its place. */
 #include "base/bytes.h"
+#include "codec.h"
+#include "framing.h"
+#include "messages.h"
 #include "repairing.h"
 #include "testing.h"
 
@@ -194,6 +197,64 @@ static void column_that_lost_all_is_in_use(void **state) {
     end(&b);
 }
 
+/* ---- lists ---- */
+
+enum { LISTS_MAX = 64, BITS = 60 };
+
+/* Where index entries begin, and how long they are. */
+static size_t find_lists(const blocks *b, uint64_t at[LISTS_MAX], size_t bytes[LISTS_MAX]) {
+    const d7_alloc alloc = d7__alloc_or_default(NULL);
+    d7__source s = {0};
+    d7__framing f = {.source = &s};
+    size_t n = 0;
+    put_source(b->r, b->r->bytes, b->r->n_bytes);
+    assert_int_equal(d7__source_open(&s, source_path, disk_io(b->r->disk), &alloc, NULL), 0);
+    assert_int_equal(d7__source_measure(&s, NULL), 0);
+    for (uint64_t from = 0; n < LISTS_MAX;) {
+        d7__found found;
+        d7__entry e;
+        d7__kind kind;
+        d7__cursor body;
+        assert_int_equal(d7__entry_next(&f, from, &found, &e, NULL), 0);
+        if (found != D7__FOUND_ENTRY)
+            break;
+        from = e.next;
+        if (!d7__entry_kind(e.data, e.bytes, &kind, &body) || kind != D7__KIND_INDEX || e.bytes < 200)
+            continue;
+        at[n] = e.offset;
+        bytes[n++] = e.bytes;
+    }
+    d7__framing_free(&f);
+    d7__source_close(&s);
+    return n;
+}
+
+/* Every page is whole, so that none has to be lost, and none may be told for another. */
+static void lists_with_a_bit_changed(void **state) {
+    (void)state;
+    uint64_t rng = 17, at[LISTS_MAX];
+    size_t bytes[LISTS_MAX];
+    for (int form = 0; form < N_FORMS; form++) {
+        blocks b = start(form);
+        size_t n = find_lists(&b, at, bytes);
+        assert_true(n > 0);
+        for (int i = 0; i < BITS; i++) {
+            size_t k = testing_random(&rng) % n;
+            uint64_t place =
+                at[k] + 2 + testing_random(&rng) % (bytes[k] * 3 / 4); /* attributes are behind */
+            fresh(&b);
+            b.bytes[place] ^= (uint8_t)(1u << testing_random(&rng) % 8);
+            put_source(b.r, b.bytes, b.r->n_bytes);
+            d7_repair_report report;
+            repair_and_check(b.r, &report);
+            if (form % 2)
+                assert_true(report.datasets[COLUMN_X].kept >= PHOTONS_MAX - 3 * a_block(&b));
+            d7_repair_report_free(&report);
+        }
+        end(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_over_others),
                                        cmocka_unit_test(blocks_that_changed_places),
@@ -201,6 +262,7 @@ int main(void) {
                                        cmocka_unit_test(blocks_of_another_file),
                                        cmocka_unit_test(zeros_between_pages),
                                        cmocka_unit_test(bytes_taken_out_and_put_in),
-                                       cmocka_unit_test(column_that_lost_all_is_in_use)};
+                                       cmocka_unit_test(column_that_lost_all_is_in_use),
+                                       cmocka_unit_test(lists_with_a_bit_changed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,8 @@
 
 enum {
     FILE_BUFFER_BYTES = 262144,
+    FILE_FIRST_BYTES = 65536,
+    FILE_FIRST_PAGE_BYTES = 2 * PD_PAGE_BYTES,
     FILE_PENDING_BYTES = 1 << 20,
     FILE_PAST = 1,             /* not a name: the run was closed before */
     FILE_PAST_NAMES = 8,       /* of a series, that are looked at */
@@ -47,9 +49,27 @@ uint64_t pd_file_written(const pd_file *file) {
     return atomic_load_explicit(&file->written, memory_order_relaxed);
 }
 
+uint64_t pd_file_allocated(const pd_file *file) {
+    return atomic_load_explicit(&file->allocated, memory_order_relaxed);
+}
+
+uint64_t pd_file_closed_bytes(const pd_file *file) {
+    return atomic_load_explicit(&file->closed_bytes, memory_order_relaxed);
+}
+
+bool pd_file_is_short(const pd_file *file) {
+    return atomic_load_explicit(&file->is_short, memory_order_relaxed);
+}
+
+/* What the loop is to know of the writer. */
+static void file_tell(pd_file *file) {
+    atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
+    atomic_store_explicit(&file->closed_bytes, d7_writer_closed_bytes(file->writer), memory_order_relaxed);
+}
+
 /* What a call on the writer came to. */
 static int file_result(pd_file *file, int code, const d7_error *err) {
-    atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
+    file_tell(file);
     if (code == 0 || code == D7_ERR_NOSPACE)
         return code;
     return pd_file_fail(file, code, err->text);
@@ -200,6 +220,43 @@ static int file_first_slot(pd_file *file, const pd_open_task *open, d7_error *er
     return code;
 }
 
+/* ---- room ---- */
+
+/* A disk that sets nothing aside is met full by the writes. */
+static int file_allocate(pd_file *file, uint64_t length, uint64_t n_entries, d7_error *err) {
+    int code = d7_writer_allocate(file->writer, length, n_entries, err);
+    if (code == 0 && length > pd_file_allocated(file))
+        atomic_store_explicit(&file->allocated, length, memory_order_relaxed);
+    if (code == 0 || code == D7_ERR_NOSPACE)
+        return code;
+    if (code != D7_ERR_UNSUPPORTED)
+        pd_log(PD_LOG_WARNING, "%s; what comes is written without", err->text);
+    atomic_store_explicit(&file->allocated, UINT64_MAX, memory_order_relaxed);
+    return 0;
+}
+
+int pd_file_allocate(pd_file *file, const pd_room_task *task, uint64_t free_bytes) {
+    uint64_t there = pd_file_allocated(file), written = pd_file_written(file);
+    int code = D7_ERR_NOSPACE;
+    d7_error err;
+    there = there > written ? there : written;
+    if (task->length < there || task->length - there < free_bytes)
+        code = file_allocate(file, task->length, task->n_entries, &err);
+    if (code == D7_ERR_NOSPACE)
+        code = file_allocate(file, task->least, task->n_entries, &err);
+    atomic_store_explicit(&file->is_short, code != 0, memory_order_relaxed);
+    return code;
+}
+
+/* That it can be closed with a page of each dataset begun. */
+static int file_first_room(pd_file *file, size_t n_datasets, d7_error *err) {
+    file_tell(file);
+    uint64_t more = FILE_FIRST_BYTES + n_datasets * FILE_FIRST_PAGE_BYTES;
+    return file_allocate(file, pd_file_closed_bytes(file) + more, n_datasets, err);
+}
+
+/* ---- all of it ---- */
+
 static int file_make(pd_file *file, const pd_open_task *open, const pd_file_options *o, pd_error *why) {
     d7_error err = {.text = "out of memory"};
     int code = file_create_tail(file, open, o, &err);
@@ -207,6 +264,8 @@ static int file_make(pd_file *file, const pd_open_task *open, const pd_file_opti
         code = file_create_writer(file, open, o, &err);
     if (code == 0)
         code = file_first_slot(file, open, &err);
+    if (code == 0)
+        code = file_first_room(file, open->n_datasets, &err);
     if (code)
         pd_error_set(why, "%s", err.text);
     else if (file_set_rights(file, o, why) != 0 || file_identify(file, why) != 0)
@@ -232,7 +291,7 @@ static pd_file *file_new(const pd_datadir *dir, pd_error *why) {
 }
 
 static void file_ready(pd_file *file) {
-    atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
+    file_tell(file);
     file_warn(file);
 }
 
@@ -283,6 +342,11 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
     int code = d7_writer_resume(&file->writer, file->path, d7_tail_recovered(tail), &options, &err);
     if (code == 0)
         code = file_take_pending(file, d7_tail_recovered(tail), &err);
+    if (code == 0) {
+        code = file_first_room(file, d7_tail_recovered(tail)->n_datasets, &err);
+        atomic_store_explicit(&file->is_short, code != 0, memory_order_relaxed);
+        code = code == D7_ERR_NOSPACE ? 0 : code;
+    }
     if (code)
         pd_error_set(why, "%s", err.text);
     else

@@ -36,6 +36,9 @@ struct pd_file {
     pd_file_place places[2]; /* of the file and of its tail */
     bool waits;              /* for room on the disk; of the thread that owns the file */
     uint64_t full_at;        /* `written` when it last met a full disk */
+    bool wants_room;         /* space to be set aside; the writer's */
+    atomic_uint_fast64_t allocated, closed_bytes;
+    atomic_bool is_short;
     atomic_uint_fast64_t written;
     atomic_bool failed;   /* set once, after `why` */
     pthread_mutex_t lock; /* guards `why` while it is set: writer and syncer may both fail */
@@ -78,6 +81,9 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
 
 int pd_file_page(pd_file *file, const pd_page_task *page);
 int pd_file_attributes(pd_file *file, const pd_attributes_task *attributes);
+
+/* Sets space aside: for task->length, or at least for task->least; `free_bytes` the disk has. */
+int pd_file_allocate(pd_file *file, const pd_room_task *task, uint64_t free_bytes);
 
 /* Hands everything to the system. */
 int pd_file_flush(pd_file *file);

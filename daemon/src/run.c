@@ -41,7 +41,7 @@ void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready) {
     pd_list_push(&run->order, &order->link);
 }
 
-static void run_submit(pd_run *run, pd_run_part *part, pd_task *task) {
+void pd_run__submit(pd_run *run, pd_run_part *part, pd_task *task) {
     task->file = part->file;
     task->result = 0;
     run->n_at_volume++;
@@ -58,7 +58,7 @@ void pd_run__flush(pd_run *run) {
             pd_slot_move(&pd_container_of(next, pd_page, order)->slot, PD_SLOT_WRITING);
         else if (next->task->kind == PD_TASK_CLOSE)
             run_move(run, PD_RUN_CLOSING);
-        run_submit(run, next->part, next->task);
+        pd_run__submit(run, next->part, next->task);
     }
 }
 
@@ -109,7 +109,7 @@ static void run_dropped(pd_event *event) {
 /* The writer frees it. */
 static void run_drop(pd_run_part *part) {
     part->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
-    run_submit(part->run, part, &part->drop);
+    pd_run__submit(part->run, part, &part->drop);
     part->file = NULL;
 }
 

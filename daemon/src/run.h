@@ -20,7 +20,7 @@
  * Thread: the loop's. run.c: life; run_open.c: how it is made; run_resume.c: and made
  * again after a crash; run_data.c: batches and pages; run_attributes.c;
  * run_records.c: markers,
- * gaps, clocks; run_mark.c: what is durable; run_summary.c: the summary's chain of jobs and the exports.
+ * gaps, clocks; run_mark.c: what is durable; run_room.c: room on the disk; run_summary.c: the summary's chain of jobs and the exports.
  */
 #ifndef PD_RUN_H
 #define PD_RUN_H
@@ -235,6 +235,10 @@ struct pd_run {
     bool instrument_time_known;
     int64_t instrument_time; /* the last one told */
 
+    pd_room_task room; /* space on the disk that is asked for (run_room.c) */
+    bool room_out;
+    uint64_t page_bound; /* bytes of a page of any column in the file, at most */
+
     uint64_t attribute_bytes; /* attributes on their way */
     pd_attribute_sizes attribute_sizes;
 
@@ -333,9 +337,13 @@ void pd_run__running(pd_run *run, pd_file *file, const char *name);
 void pd_run__wait_for_producer(pd_run *run); /* for the resume time */
 void pd_run__fail(pd_run *run, const char *text);
 void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready); /* gives it its place */
+void pd_run__submit(pd_run *run, pd_run_part *part, pd_task *task);          /* at once, out of the order */
 void pd_run__flush(pd_run *run);                     /* sends on what is ready and at its turn */
 void pd_run__progress(pd_run *run);                  /* something came back: can the run go a step on? */
 void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run fails with it */
+
+/* run_room.c: whether the disk has room for so many more pages and bytes of attributes; asks for more room ahead. */
+bool pd_run__has_room(pd_run *run, uint32_t slots, uint64_t attribute_bytes);
 
 /* run_open.c */
 /* A run with its room in the ring and its summary, without a file: its timers are to be made. */

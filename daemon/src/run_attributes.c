@@ -97,7 +97,7 @@ pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *a
 pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                                  const char *field, pd_refusal *why) {
     uint64_t bytes = pd_attributes_bytes(attributes, n) + sizeof(pd_run_attributes_item);
-    if (!attributes_fit(run, bytes))
+    if (!attributes_fit(run, bytes) || !pd_run__has_room(run, 0, bytes))
         return PD_NO_ROOM;
     pd_run_attributes_item *item = attributes_copy(attributes, n);
     int failed = item ? pd_attribute_sizes_set(&run->attribute_sizes, attributes, n,

@@ -178,11 +178,11 @@ static uint32_t column_new_pages(const pd_column *column, uint64_t n) {
     return (uint32_t)((n - there + column->page_items - 1) / column->page_items);
 }
 
-static bool batch_fits(const pd_run *run, const wire_batch *batch) {
+static bool batch_fits(pd_run *run, const wire_batch *batch) {
     uint32_t slots = 0;
     for (uint32_t c = 0; c < run->n_columns; c++)
         slots += column_new_pages(&run->columns[c], batch->counts[run->columns[c].group]);
-    return slots <= pd_ring_available(&run->engine->ring, &run->quota);
+    return slots <= pd_ring_available(&run->engine->ring, &run->quota) && pd_run__has_room(run, slots, 0);
 }
 
 static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t n) {

@@ -122,6 +122,8 @@ static int run_copy_datasets(pd_run *run, const pd_run_spec *spec) {
         run->columns[c].dataset.unit = text_copy(&at, d->unit);
         run->columns[c].item_bytes = (uint32_t)d7_type_size(d->type);
         run->columns[c].page_items = (uint32_t)d7_items_per_page(d->type, PD_PAGE_BYTES);
+        size_t bound = d7_page_bound(d->type, run->columns[c].page_items);
+        run->page_bound = bound > run->page_bound ? bound : run->page_bound;
     }
     return 0;
 }

@@ -18,7 +18,9 @@ enum { VOLUME_CERTIFY_S = 5 }; /* that a stop waits for certificates */
 struct pd_volume {
     const char *name;
     pd_datadir dir;
-    pd_queue queue; /* to the writer */
+    pd_queue queue;  /* to the writer */
+    pd_list waiting; /* for room to be set aside; the writer's */
+    uint64_t retried_ns;
     pthread_t thread;
     pd_disk disk;
     pd_syncer *syncer;
@@ -60,12 +62,52 @@ static int volume_page(pd_volume *v, const pd_page_task *page) {
     return code;
 }
 
-static int volume_flush(pd_volume *v, pd_file *file) {
-    int code;
-    do
-        code = pd_file_flush(file);
-    while (volume_waits_for_room(v, file, code, true));
-    return code;
+/* What the disk has no room for is tried again with the rest of the end. */
+static int volume_flush(pd_file *file) {
+    int code = pd_file_flush(file);
+    return code == D7_ERR_NOSPACE ? 0 : code;
+}
+
+/* ---- room that is set aside ---- */
+
+static void volume_room(pd_volume *v, pd_task *task) {
+    pd_file *file = task->file;
+    uint64_t free_bytes = pd_datadir_free_bytes(&v->dir);
+    int code = pd_file_failed(file)
+                   ? D7_ERR_STATE
+                   : pd_file_allocate(file, pd_container_of(task, pd_room_task, task), free_bytes);
+    atomic_store_explicit(&v->disk.free_bytes, pd_datadir_free_bytes(&v->dir), memory_order_relaxed);
+    if (code == D7_ERR_NOSPACE && pd_disk_met_full(&v->disk, &file->wants_room, free_bytes, file->path)) {
+        pd_list_push(&v->waiting, &task->event.link);
+        return;
+    }
+    pd_disk_has_room(&v->disk, &file->wants_room, file->path);
+    volume_back(v, task, code == D7_ERR_STATE);
+}
+
+static void volume_retry_room(pd_volume *v) {
+    uint64_t now = uv_hrtime();
+    if (now - v->retried_ns < PD_DISK_RETRY_MS * UINT64_C(1000000))
+        return;
+    v->retried_ns = now;
+    for (pd_link *link = pd_list_take(&v->waiting); link;) {
+        pd_task *task = pd_container_of(link, pd_task, event.link);
+        link = link->next;
+        volume_room(v, task);
+    }
+}
+
+/* The file is being ended, from what was set aside before: no more is waited for. */
+static void volume_end_waiting(pd_volume *v, pd_file *file) {
+    pd_disk_forget(&v->disk, &file->wants_room);
+    for (pd_link *link = pd_list_take(&v->waiting); link;) {
+        pd_task *task = pd_container_of(link, pd_task, event.link);
+        link = link->next;
+        if (task->file == file)
+            volume_back(v, task, 0);
+        else
+            pd_list_push(&v->waiting, &task->event.link);
+    }
 }
 
 static int volume_mark(pd_volume *v, const pd_mark_task *mark) {
@@ -98,8 +140,9 @@ static int volume_write(pd_volume *v, pd_task *task) {
     case PD_TASK_MARK:
         return volume_mark(v, pd_container_of(task, pd_mark_task, task));
     case PD_TASK_CLOSE:
-        return volume_flush(v, task->file);
+        return volume_flush(task->file);
     case PD_TASK_OPEN:
+    case PD_TASK_ROOM:
     case PD_TASK_DROP:
         break;
     }
@@ -119,6 +162,12 @@ static void volume_do(pd_volume *v, pd_task *task) {
         return;
     }
     pd_file *file = task->file;
+    if (task->kind == PD_TASK_ROOM) {
+        volume_room(v, task);
+        return;
+    }
+    if (task->kind == PD_TASK_DROP || task->kind == PD_TASK_CLOSE)
+        volume_end_waiting(v, file);
     if (task->kind == PD_TASK_DROP) {
         pd_disk_forget(&v->disk, &file->waits);
         pd_file_free(file);
@@ -142,8 +191,8 @@ static void volume_do(pd_volume *v, pd_task *task) {
 static void *volume_run(void *arg) {
     pd_volume *v = arg;
     for (;;) {
-        pd_link *link = pd_queue_take(&v->queue, PD_QUEUE_FOREVER);
-        if (!link)
+        pd_link *link = pd_queue_take(&v->queue, v->waiting.first ? PD_DISK_RETRY_MS : PD_QUEUE_FOREVER);
+        if (!link && !v->waiting.first)
             return NULL;
         while (link) {
             pd_task *task = pd_container_of(link, pd_task, event.link);
@@ -151,6 +200,7 @@ static void *volume_run(void *arg) {
             pd_disk_begin(&v->disk.writer);
             volume_do(v, task);
         }
+        volume_retry_room(v);
         pd_disk_end(&v->disk.writer);
     }
 }
@@ -185,6 +235,7 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     if (!v)
         return pd_error_set(err, "out of memory");
     v->name = options->name;
+    pd_list_init(&v->waiting);
     v->inbox = options->inbox;
     v->counters = options->counters;
     v->disk.counters = options->counters;

@@ -9,6 +9,8 @@
  *   attributes   writer: into the file with the next mark
  *   mark S       writer: hands all it has to the system, writes a slot of the tail that says S
  *                to be synced: syncer: fdatasync of file and tail; then S is durable
+ *   room         writer: sets disk space aside for what is to come. Without so much of it on the disk the task waits, and comes
+ *                back when there is, or when the close has come by
  *   close        writer: hands over
  *                syncer: index, sync, epilogue, sync, removes the tail, sync of the folder
  *   drop         writer: gives the file up as it is (after a failure)
@@ -43,6 +45,7 @@ typedef enum pd_task_kind {
     PD_TASK_PAGE,
     PD_TASK_ATTRIBUTES,
     PD_TASK_MARK,
+    PD_TASK_ROOM,
     PD_TASK_CLOSE,
     PD_TASK_DROP
 } pd_task_kind;
@@ -103,6 +106,12 @@ typedef struct pd_mark_task {
     d7_tail_mark mark; /* what lies before this mark, and what is not in whole pages */
 } pd_mark_task;
 
+typedef struct pd_room_task {
+    pd_task task;
+    uint64_t least, length; /* of the file: for so much space is needed, and so much is wanted */
+    uint64_t n_entries;     /* that come until then, about */
+} pd_room_task;
+
 typedef struct pd_close_task {
     pd_task task;
     uint64_t sequence; /* the run's last, kept as the attribute photond.sequence */
@@ -157,5 +166,13 @@ const char *pd_file_failure(const pd_file *file);
 
 /* Length as handed to the operating system. Any thread, until the drop or close is back. */
 uint64_t pd_file_written(const pd_file *file);
+
+/* Space that the file has: bytes of it, written or set aside; UINT64_MAX: this file system sets none aside. And what it would
+ * come to if it were closed now. Any thread, as above. */
+uint64_t pd_file_allocated(const pd_file *file);
+uint64_t pd_file_closed_bytes(const pd_file *file);
+
+/* Whether room for it could not be had when it was asked for last. Any thread, as above. */
+bool pd_file_is_short(const pd_file *file);
 
 #endif

@@ -108,6 +108,7 @@ typedef struct d7__sums_writer {
     size_t n, cap;
     d7__buffer block; /* on its way to the file */
     uint64_t written; /* length in whole blocks; 0: not even the head */
+    bool allocates;   /* space was set aside beyond */
     d7_error failure; /* code 0: none. With one nothing more is written */
 } d7__sums_writer;
 

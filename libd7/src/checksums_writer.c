@@ -90,6 +90,8 @@ void d7__sums_flush(d7__sums_writer *w, bool last) {
 void d7__sums_finish(d7__sums_writer *w) {
     d7_error err;
     d7__sums_flush(w, true);
+    if (w->allocates && w->failure.code == 0) /* what cannot be given back is the file system's to find */
+        (void)w->file.io->truncate(w->file.io->ctx, w->file.file, w->written);
     if (w->failure.code == 0 && d7__tail_file_sync(&w->file, &err) != 0)
         w->failure = err;
     d7__tail_file_close(&w->file);

@@ -135,6 +135,11 @@ static int io_set_group(void *ctx, void *file, uint32_t group) {
     return fchown(io_fd(file), (uid_t)-1, (gid_t)group) == 0 ? 0 : -errno;
 }
 
+static int io_allocate(void *ctx, void *file, uint64_t offset, uint64_t bytes) {
+    (void)ctx;
+    return fallocate(io_fd(file), FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0 ? 0 : -errno;
+}
+
 const d7_io *d7_io_system(void) {
     static const d7_io system_io = {
         .open = io_open,
@@ -150,6 +155,7 @@ const d7_io *d7_io_system(void) {
         .sync_directory = io_sync_directory,
         .set_group = io_set_group,
         .same = io_same,
+        .allocate = io_allocate,
     };
     return &system_io;
 }

@@ -91,6 +91,11 @@ static int watched_set_group(void *ctx, void *file, uint32_t group) {
     return t->io.set_group(t->io.ctx, file, group);
 }
 
+static int watched_allocate(void *ctx, void *file, uint64_t offset, uint64_t bytes) {
+    d7_tail *t = ctx;
+    return t->io.allocate(t->io.ctx, file, offset, bytes);
+}
+
 static d7_io watched_table(d7_tail *t) {
     return (d7_io){.ctx = t,
                    .open = watched_open,
@@ -104,7 +109,8 @@ static d7_io watched_table(d7_tail *t) {
                    .held = watched_held,
                    .remove = t->io.remove ? watched_remove : NULL,
                    .sync_directory = t->io.sync_directory ? watched_sync_directory : NULL,
-                   .set_group = t->io.set_group ? watched_set_group : NULL};
+                   .set_group = t->io.set_group ? watched_set_group : NULL,
+                   .allocate = t->io.allocate ? watched_allocate : NULL};
 }
 
 const d7_io *d7_tail_io(d7_tail *t) {

@@ -65,6 +65,8 @@ struct d7_writer {
     bool index_run; /* all since the header, or since the last island, are Index entries */
 
     uint64_t index_bytes;         /* of all pages and attributes in a global index, without the marker */
+    bool allocates;               /* space was asked for beyond the end */
+    uint64_t allocated;           /* up to there it is set aside */
     uint64_t global_index_offset; /* once the first entry of it, */
     d7__index_part global_index;  /* this is the last, is framed */
     d7__buffer encoded;           /* pages and */
@@ -108,6 +110,9 @@ int d7__writer_drain(d7_writer *w, d7_error *err);
 
 /* The same where a piece of buffer_bytes is ready. */
 int d7__writer_drain_if_large(d7_writer *w, d7_error *err);
+
+/* Gives back what was set aside beyond the end. */
+void d7__writer_give_back(d7_writer *w);
 
 /* Makes the writer FAILED with this error, and copies that to err. Returns its code. */
 int d7__writer_fail(d7_writer *w, const d7_error *failure, d7_error *err);

@@ -82,7 +82,11 @@ static int close_step(d7_writer *w, d7_error *err) {
         return rc == 0 && frame_epilogue(w) != 0 ? d7__writer_no_memory(w, err) : rc;
     }
     default: {
-        int rc = flush_and_sync(w, err);
+        int rc = d7__writer_drain(w, err);
+        if (rc != 0)
+            return rc;
+        d7__writer_give_back(w);
+        rc = flush_and_sync(w, err);
         return rc == 0 ? close_file(w, err) : rc;
     }
     }

@@ -2,13 +2,11 @@
 a full disk, a file that cannot grow. Nothing that was acknowledged is lost, and nobody else notices."""
 import os
 import resource
-import shutil
-import subprocess
-import tempfile
 import threading
 import time
 import uuid
 
+import disk
 import ingest
 import photond
 import require
@@ -168,34 +166,9 @@ def a_client_that_never_reads_is_cut_off():
 # ---- disks ----
 
 
-class SmallDisk:
-    """A tmpfs of a few MB as the data folder of a daemon; needs root."""
-
-    def __init__(self, megabytes):
-        self.megabytes = megabytes
-
-    def __enter__(self):
-        if os.geteuid() != 0:
-            require.missing("the right to mount a small disk")
-        self.folder = tempfile.mkdtemp(prefix="photond-test.")
-        self.data = os.path.join(self.folder, "data")
-        os.mkdir(self.data)
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dm" % self.megabytes, "photond-test", self.data])
-        if done.returncode:
-            require.missing("a system that lets a small disk be mounted")
-        return self
-
-    def grow(self, megabytes):
-        subprocess.run(["mount", "-o", "remount,size=%dm" % megabytes, self.data], check=True)
-
-    def __exit__(self, *_):
-        subprocess.run(["umount", "-l", self.data], check=True)
-        shutil.rmtree(self.folder)
-
-
 def a_full_disk_is_a_pause():
     config = {"ring_mb": 4, "sync_interval_ms": 100, "heartbeat_ms": 300, "summaries": {"enabled": False}}
-    with SmallDisk(3) as disk, photond.Daemon(disk.folder, config) as daemon:
+    with disk.SmallDisk(3) as small, photond.Daemon(small.folder, config) as daemon:
         rng = np.random.default_rng(4)
         c = ingest.Connection(daemon.tcp)
         c.hello("patient")
@@ -229,9 +202,8 @@ def a_full_disk_is_a_pause():
         heard = len(paused())
         photond.wait_for(lambda: len(paused()) > heard)  # told again, as a sign of life
         assert c.acks[run.run].received < len(sent)
-        assert daemon.status()["disk"]["free_bytes"] < 65536, daemon.status()["disk"]
         assert daemon.log().count("the disk is full") == 1 and "room on the disk again" not in daemon.log(), daemon.log()
-        disk.grow(60)
+        small.grow(60)
         sender.join()
         c.wait_ack(run, received=len(sent))
         assert c.close(run).last_sequence == len(sent)
@@ -242,45 +214,106 @@ def a_full_disk_is_a_pause():
         stored.File(daemon.path("patient.photons")).expect(stored.joined(sent))
 
 
-def a_full_disk_and_no_patience():
-    """Asked to stop twice: what cannot be closed is left as it is, readable; the exit status says so."""
+def fill(daemon, c, run, rng, most=10**7):
+    """Sends until the disk is full. Gives what was sent: what was taken of it is known at the close."""
+    n = int(run.batch_bytes) // 6 - 100
+    sent = [stored.photons(rng, n, ms=10) for _ in range(most // (6 * n))]
+
+    def send():
+        try:
+            for columns in sent:
+                c.batch(run, columns)
+        except OSError:
+            pass  # the run was closed under it
+
+    threading.Thread(target=send, daemon=True).start()
+    photond.wait_for(lambda: any(v["full"] for v in daemon.status()["volumes"]))
+    return sent
+
+
+def wait_closed(c):
+    """What it was closed with; batches that came after are refused meanwhile."""
+    while True:
+        body = c.receive()
+        if isinstance(body, pb.Closed):
+            return body
+
+
+def slack(path):
+    """Bytes on the disk beyond those of the file."""
+    there = os.stat(path)
+    return there.st_blocks * 512 - there.st_size
+
+
+def runs_are_closed_on_a_full_disk():
+    """Each of them, with all that was received, by photonctl and by a signal; others go on then."""
     config = {"ring_mb": 4, "sync_interval_ms": 50, "summaries": {"enabled": False}}
-    with SmallDisk(3) as disk:
-        daemon = photond.Daemon(disk.folder, config).start()
+    with disk.SmallDisk(6) as small, photond.Daemon(small.folder, config) as daemon:
+        rng = np.random.default_rng(4)
+        runs = []
+        for name in ("quiet", "hasty", "last"):
+            c = ingest.Connection(daemon.tcp)
+            c.hello(name)
+            runs.append((c, c.open(name)))
+        few = stored.photons(rng, 3000)
+        for c, run in runs:
+            c.batch(run, few)
+            c.wait_ack(run, durable=1)
+        sent = fill(daemon, *runs[1], rng)
+        small.fill()  # not a byte is left but what the runs have
+        out = [photond.tool("photonctl", "stop", name, "--control", daemon.control) for name in ("hasty", "quiet")]
+        assert out == ["hasty: closed\n", "quiet: closed\n"], out
+        closed = wait_closed(runs[1][0])
+        assert 1 <= closed.last_sequence < 1 + len(sent), closed
+        stored.File(daemon.path("hasty.photons")).expect(stored.joined([few] + sent[:closed.last_sequence - 1]))
+        stored.File(daemon.path("quiet.photons")).expect(stored.joined([few]))
+        for name in ("hasty", "quiet"):
+            assert slack(daemon.path(name + ".photons")) < 8192
+        c, run = runs[2]
+        more = fill(daemon, c, run, rng)
+        small.fill()
+        daemon.stop()  # with 0
+        closed = wait_closed(c)
+        stored.File(daemon.path("last.photons")).expect(stored.joined([few] + more[:closed.last_sequence - 1]))
+
+
+def a_full_volume_holds_nobody_else_up():
+    with disk.SmallDisk(3) as small, photond.Daemon(config={"sync_interval_ms": 50, "summaries": {"enabled": False}}) as daemon:
+        daemon.stop()
+        daemon.config["volumes"] = {"small": {"data_dir": small.data}}
+        daemon.start()
         rng = np.random.default_rng(4)
         c = ingest.Connection(daemon.tcp)
-        c.hello("hasty")
-        run = c.open("hasty")
-        n = int(run.batch_bytes) // 6 - 100
-        sent = [stored.photons(rng, n, ms=10) for _ in range(10**7 // (6 * n))]
-        threading.Thread(target=lambda: [c.batch(run, b) for b in sent], daemon=True).start()
-        photond.wait_for(lambda: daemon.status()["disk"]["full"])
-        daemon.process.terminate()
-        time.sleep(0.7)
-        assert daemon.process.poll() is None
-        daemon.process.terminate()
-        assert daemon.process.wait(240) == 1, daemon.log()
-        left = stored.File(daemon.path("hasty.photons"))
-        assert left.state == "open"
-        whole = stored.joined(sent)
-        for name, values in left.columns.items():
-            assert np.array_equal(values, whole[name][:len(values)]), name
-        assert len(left.columns["/photons/x"]) > 100000
+        c.hello("held")
+        held = c.open("held", volume="small")
+        sent = fill(daemon, c, held, rng)
+        other = ingest.Connection(daemon.tcp)
+        other.hello("free")
+        run = other.open("free")
+        batches = [stored.photons(rng, 20000, ms=10) for _ in range(20)]
+        for columns in batches:
+            other.batch(run, columns)
+        other.wait_ack(run, durable=len(batches))
+        status = daemon.status()
+        assert [v["full"] for v in status["volumes"]] == [False, True], status["volumes"]
+        assert status["health"] == "degraded" and "the disk of volume small is full: waiting for room" in status["reasons"], status
+        assert {r["name"]: r["waits"] for r in status["runs"]} == {"held": "disk_full", "free": None}, status["runs"]
+        assert other.close(run).last_sequence == len(batches)
+        stored.File(daemon.path("free.photons")).expect(stored.joined(batches))
+        small.grow(60)
+        c.wait_ack(held, received=len(sent))
+        assert c.close(held).last_sequence == len(sent)
+        stored.File(os.path.join(small.data, "held.photons")).expect(stored.joined(sent))
 
 
 def no_room_for_a_new_run():
-    with SmallDisk(1) as disk, photond.Daemon(disk.folder, {"summaries": {"enabled": False}}) as daemon:
-        with open(daemon.path("filler"), "wb", buffering=0) as f:
-            try:
-                while True:
-                    f.write(b"x" * 4096)
-            except OSError:
-                pass
+    with disk.SmallDisk(1) as small, photond.Daemon(small.folder, {"summaries": {"enabled": False}}) as daemon:
+        small.fill()
         c = ingest.Connection(daemon.tcp)
         c.hello()
         error = ingest.refused(lambda: c.open("late", run_id=uuid.uuid4().bytes), pb.ERROR_NO_ROOM)
         assert error.retry_after_ms > 0
-        os.unlink(daemon.path("filler"))
+        small.free()
         assert sorted(n for n in os.listdir(daemon.data) if n[0] != ".") == []
         c.close(c.open("late"))
 
@@ -328,7 +361,7 @@ def a_file_that_cannot_grow_fails_alone():
 
 CASES = [runs_are_refused_when_the_ring_is_promised, connections_beyond_the_limit_are_told, long_messages_share_the_memory,
          who_holds_memory_and_sends_nothing_is_ended, a_client_that_never_reads_is_cut_off, a_file_that_cannot_grow_fails_alone, a_full_disk_is_a_pause,
-         a_full_disk_and_no_patience, no_room_for_a_new_run]
+         runs_are_closed_on_a_full_disk, a_full_volume_holds_nobody_else_up, no_room_for_a_new_run]
 
 
 if __name__ == "__main__":

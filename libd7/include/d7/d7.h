@@ -140,7 +140,7 @@ enum d7_io_flags {
  * Each function returns 0 (or a count of bytes) or a negative errno. Short counts and -EINTR are allowed: the
  * library goes on. A pread at or past the end returns 0. Functions for one file may be called by two threads
  * at once only as d7_writer_sync_data() says; but pread is called by several at once for the lanes of a reader
- * that has an executor. All but `remove`, `sync_directory`, `same` and `set_group` are required.
+ * that has an executor. All but `remove`, `sync_directory`, `same`, `set_group` and `allocate` are required.
  */
 typedef struct d7_io {
     void *ctx;
@@ -160,6 +160,9 @@ typedef struct d7_io {
     int (*same)(void *ctx, void *file, const char *path, bool *ret_same);
     /* Changes the group of an open file. May be NULL: nobody is given another group */
     int (*set_group)(void *ctx, void *file, uint32_t group);
+    /* Sets disk space aside for bytes from `offset` on, without changing the file's length; what is there already stays as it
+     * is. -ENOSPC, -EDQUOT: there is not so much; -EOPNOTSUPP: not on this file system. May be NULL: none is ever set aside */
+    int (*allocate)(void *ctx, void *file, uint64_t offset, uint64_t bytes);
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
@@ -315,6 +318,21 @@ D7_API unsigned d7_writer_warnings(const d7_writer *w);
 /** Why the checksums beside the file end early; the file itself is fine. Any state.
  *  Returns  false when they do not, or none were asked for; ret_failure is untouched then */
 D7_API bool d7_writer_checksum_failure(const d7_writer *w, d7_error *ret_failure);
+
+/** The length that the file would have if it were closed now, at most: what is set aside up to there is enough for the close.
+ * It grows with everything that is appended, by that and its place in the index (D7_CLOSED_PAGE_BYTES for each page), and
+ * three times with attributes. Thread: as all of the writer. */
+D7_API uint64_t d7_writer_closed_bytes(const d7_writer *w);
+#define D7_CLOSED_PAGE_BYTES 128u
+
+/** Sets disk space aside for the file to grow to `length` bytes, and its checksums by n_entries entries: a disk without
+ * room for what is to come shows now. What is not used is given back by d7_writer_close(), and by a file that was cut
+ * short when it is removed or gone on with and closed.
+ *  Returns  0, also when it was set aside before; D7_ERR_NOSPACE: a part of it may have been; D7_ERR_UNSUPPORTED: the file
+ *           system cannot, writes then meet the full disk; D7_ERR_IO. The writer goes on in any case
+ *  Thread   as all of the writer
+ */
+D7_API D7_MUST_USE int d7_writer_allocate(d7_writer *w, uint64_t length, uint64_t n_entries, d7_error *err);
 
 /** The file has been renamed by the caller (and its checksums, NAME.photons.crc, where there are any): errors name
  * it by this path from now on. For files that are made under another name than they get.

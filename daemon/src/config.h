@@ -32,6 +32,9 @@ typedef enum pd_export_codec { PD_CODEC_ZSTD = 0, PD_CODEC_GZIP } pd_export_code
 /* What a run's summaries are exported as. */
 typedef enum pd_export_format { PD_FORMAT_DAF = 0, PD_FORMAT_ZARR, PD_FORMAT_BOTH } pd_export_format;
 
+/* What becomes of batches for which there is no room. */
+typedef enum pd_overflow { PD_OVERFLOW_CLIENT = 0, PD_OVERFLOW_BLOCK, PD_OVERFLOW_DROP } pd_overflow;
+
 /* Which summaries a run gets and how large. Open may override some (pd_summary_options is copied for
  * each run). */
 typedef struct pd_summary_options {
@@ -82,6 +85,7 @@ typedef struct pd_config {
     uint64_t message_bytes;   /* one message, at most */
     uint64_t receive_bytes;   /* key receive_mb: buffers for large messages, over all connections */
     uint64_t output_bytes;    /* a connection's answers that it has not read, at most */
+    pd_overflow overflow;     /* as Open says, or one way for all runs */
     uint32_t encoder_threads; /* threads of the pool; 0: one per processor */
 
     /* limits */

@@ -75,6 +75,8 @@ const pd_config_key pd_config_keys[] = {
      "buffers for large messages, over all connections"},
     {"output_bytes", PD_CONFIG_SIZE, AT(output_bytes), 1, 16 * KIB, 64 * MIB, "256KiB",
      "answers that a connection has not read, at most"},
+    {"overflow", PD_CONFIG_OVERFLOW, AT(overflow), 1, 0, 0, "client",
+     "batches without room: as the client asks (client), hold all back (block) or drop all (drop)"},
     {"encoder_threads", PD_CONFIG_COUNT, AT(encoder_threads), 1, 0, 1024, "0",
      "threads that encode and summarise; 0: one per processor"},
 

@@ -18,6 +18,7 @@
     X(MODE, "OCTAL")        /* unsigned, permission bits */                                                  \
     X(CODEC, "CODEC")       /* pd_export_codec */                                                            \
     X(FORMAT, "FORMAT")     /* pd_export_format */                                                           \
+    X(OVERFLOW, "POLICY")   /* pd_overflow */                                                                \
     X(LOG_LEVEL, "LEVEL")   /* pd_log_level */                                                               \
     X(PROFILES, "")         /* pd_profiles *; only in the file */                                            \
     X(VOLUMES, "")          /* pd_volume_places; only in the file */

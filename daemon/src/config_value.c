@@ -123,6 +123,10 @@ static const char *const value_formats[] = {
     [PD_FORMAT_DAF] = "daf", [PD_FORMAT_ZARR] = "zarr", [PD_FORMAT_BOTH] = "both"};
 enum { VALUE_N_FORMATS = sizeof value_formats / sizeof value_formats[0] };
 
+static const char *const value_overflows[] = {
+    [PD_OVERFLOW_CLIENT] = "client", [PD_OVERFLOW_BLOCK] = "block", [PD_OVERFLOW_DROP] = "drop"};
+enum { VALUE_N_OVERFLOWS = sizeof value_overflows / sizeof value_overflows[0] };
+
 /* The number of the word, or n. */
 static size_t value_find_word(const char *const *words, size_t n, const char *text) {
     size_t i = 0;
@@ -144,6 +148,14 @@ static int value_set_format(const pd_config_key *key, pd_config *config, const c
     if (i == VALUE_N_FORMATS)
         return pd_error_set(err, "\"%.40s\" is no format of exports (daf, zarr, both)", text);
     *(pd_export_format *)value_at(key, config) = (pd_export_format)i;
+    return 0;
+}
+
+static int value_set_overflow(const pd_config_key *key, pd_config *config, const char *text, pd_error *err) {
+    size_t i = value_find_word(value_overflows, VALUE_N_OVERFLOWS, text);
+    if (i == VALUE_N_OVERFLOWS)
+        return pd_error_set(err, "\"%.40s\" is no policy (client, block, drop)", text);
+    *(pd_overflow *)value_at(key, config) = (pd_overflow)i;
     return 0;
 }
 
@@ -240,6 +252,8 @@ int pd_config_key_set(const pd_config_key *key, pd_config *config, const char *t
         return value_set_codec(key, config, text, err);
     case PD_CONFIG_FORMAT:
         return value_set_format(key, config, text, err);
+    case PD_CONFIG_OVERFLOW:
+        return value_set_overflow(key, config, text, err);
     case PD_CONFIG_LOG_LEVEL:
         return value_set_log_level(key, config, text, err);
     case PD_CONFIG_PROFILES:
@@ -290,6 +304,8 @@ json_t *pd_config_key_json(const pd_config_key *key, const pd_config *config) {
         return json_string(value_codecs[*(const pd_export_codec *)at]);
     case PD_CONFIG_FORMAT:
         return json_string(value_formats[*(const pd_export_format *)at]);
+    case PD_CONFIG_OVERFLOW:
+        return json_string(value_overflows[*(const pd_overflow *)at]);
     case PD_CONFIG_LOG_LEVEL:
         return json_string(pd_log_level_name(*(const pd_log_level *)at));
     case PD_CONFIG_PROFILES:
@@ -344,6 +360,8 @@ static size_t value_bytes(pd_config_kind kind) {
         return sizeof(pd_export_codec);
     case PD_CONFIG_FORMAT:
         return sizeof(pd_export_format);
+    case PD_CONFIG_OVERFLOW:
+        return sizeof(pd_overflow);
     case PD_CONFIG_LOG_LEVEL:
         return sizeof(pd_log_level);
     case PD_CONFIG_PROFILES:

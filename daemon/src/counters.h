@@ -18,9 +18,12 @@
     X(batches_received, "batches taken")                                                                     \
     X(batches_duplicate, "batches that had come before: acknowledged again, not stored")                     \
     X(batches_refused, "batches refused, those behind a hole or for an ended run included")                  \
-    X(photons_received, "items taken of each run's first group")                                             \
+    X(batches_dropped, "batches received and dropped for want of room (overflow: drop)")                     \
+    X(photons_received, "photons received: items of the group with the positions or times")                  \
     X(photons_durable, "of these, known to be on the disk")                                                  \
     X(photons_discarded, "of these, given up because their run failed")                                      \
+    X(photons_dropped, "of these, dropped for want of room (overflow: drop)")                                \
+    X(photons_rolled_back, "of these, asked for again because a sync of their part failed")                  \
     X(pages_encoded, "pages encoded")                                                                        \
     X(pages_written, "pages taken by the writer")                                                            \
     X(bytes_written, "bytes of run files handed to the operating system")                                    \

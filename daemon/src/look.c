@@ -48,7 +48,7 @@ static void look_sample(uv_timer_t *timer) {
     pd_rate_sample(&look->received, now, pd_counted(&counters->bytes_received));
     pd_rate_sample(&look->written, now, pd_counted(&counters->bytes_written));
     for (size_t i = 0; i < runs->n; i++) {
-        pd_rate_sample(&runs->items[i]->photon_rate, now, runs->items[i]->groups[0].items);
+        pd_rate_sample(&runs->items[i]->photon_rate, now, pd_run_photons(runs->items[i]));
         pd_rate_sample(&runs->items[i]->byte_rate, now, runs->items[i]->received_bytes);
     }
 }
@@ -95,8 +95,10 @@ static void look_run(const pd_server *server, const pd_run *run, uint64_t now, p
         .waits = look_waits(server, run, now),
         .failure = run->state == PD_RUN_FAILED ? run->failure.text : NULL,
         .age_s = look_age(run->opened_ns, now),
-        .photons = run->groups[0].items,
-        .photons_per_s = pd_rate_per_second(&run->photon_rate, now, run->groups[0].items),
+        .photons = pd_run_photons(run),
+        .photons_durable = pd_run_photons_durable(run),
+        .photons_in_flight = run->state == PD_RUN_FAILED ? 0 : pd_run_photons_in_flight(run),
+        .photons_per_s = pd_rate_per_second(&run->photon_rate, now, pd_run_photons(run)),
         .bytes_per_s = pd_rate_per_second(&run->byte_rate, now, run->received_bytes),
         .batches = run->batches,
         .duplicates = run->duplicates,
@@ -105,6 +107,9 @@ static void look_run(const pd_server *server, const pd_run *run, uint64_t now, p
         .durable_age_s = look_age(run->last_durable_ns, now),
         .received_bytes = run->received_bytes,
         .file_bytes = run->part->file ? pd_file_written(run->part->file) : 0,
+        .drops = run->dropped.allowed,
+        .dropped_photons = run->dropped.photons,
+        .dropped_batches = run->dropped.batches,
         .lost_before = run->lost_before,
         .ring_slots = run->quota.used,
         .exports = s->exports,
@@ -188,6 +193,21 @@ __attribute__((format(printf, 3, 4))) static void look_reason(look_views *v, pd_
     v->status.n_reasons++;
 }
 
+/* While it happens, and after: what is missing stays missing. */
+static void look_drops(const pd_server *server, look_views *v) {
+    for (size_t i = 0; i < server->runs.n; i++) {
+        const pd_run *run = server->runs.items[i];
+        if (run->dropped.batches > 0)
+            look_reason(v, PD_HEALTH_DEGRADED, "run %s%s: %llu photons in %llu batches were dropped",
+                        run->name, run->dropped.now ? ": there is no room" : "",
+                        (unsigned long long)run->dropped.photons, (unsigned long long)run->dropped.batches);
+    }
+    for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
+        if (past->dropped_photons > 0)
+            look_reason(v, PD_HEALTH_DEGRADED, "run %s: %llu photons were dropped", past->name,
+                        (unsigned long long)past->dropped_photons);
+}
+
 static void look_failures(const pd_server *server, look_views *v) {
     for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
         if (past->failure)
@@ -265,6 +285,7 @@ static void look_health(const pd_server *server, uint64_t now, look_views *v) {
             look_reason(v, PD_HEALTH_DEGRADED, "%s (%s) has been held back for %.1f s",
                         c->session.client_name, c->peer, look_age(c->waits_since_ns, now));
     }
+    look_drops(server, v);
     v->status.reasons = v->reasons;
 }
 

@@ -16,8 +16,6 @@ enum { OPEN_EXPORT_INTERVAL_MIN_MS = 10 }; /* as in the configuration */
 
 /* Parts of the protocol that are specified and not built. */
 static int open_check_supported(const Photon__Open *open, pd_refusal *why) {
-    if (open->overflow == PHOTON__OVERFLOW__OVERFLOW_DROP)
-        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.overflow", "dropping is not supported yet");
     if (open->byte_order == PHOTON__BYTE_ORDER__BYTES_BIG_ENDIAN)
         return pd_refuse(why, CODE(NOT_SUPPORTED), "open.byte_order",
                          "big-endian columns are not supported yet");
@@ -140,6 +138,27 @@ static int plan_given_datasets(const pd_config *config, const Photon__Open *open
     return 0;
 }
 
+/* Milliseconds of dropped batches are written as empty ones: there must be one list of them, of integers. */
+static int plan_overflow(const pd_config *config, const Photon__Open *open, pd_open_plan *plan,
+                         pd_refusal *why) {
+    size_t n_ms = 0;
+    bool counts = true;
+    plan->spec.drop =
+        config->overflow == PD_OVERFLOW_DROP ||
+        (config->overflow == PD_OVERFLOW_CLIENT && open->overflow == PHOTON__OVERFLOW__OVERFLOW_DROP);
+    for (size_t i = 0; i < plan->spec.n_datasets; i++) {
+        const pd_dataset *d = &plan->spec.datasets[i];
+        if (d->role != PD_ROLE_MS_INDEX)
+            continue;
+        n_ms++;
+        counts &= d->type != D7_FLOAT && d->type != D7_DOUBLE;
+    }
+    if (plan->spec.drop && (n_ms > 1 || !counts))
+        return pd_refuse(why, CODE(NOT_SUPPORTED), "open.overflow",
+                         "batches can be dropped of runs with one ms_index, of an integer type, or none");
+    return 0;
+}
+
 static int plan_datasets(const pd_config *config, const Photon__Open *open, pd_open_plan *plan,
                          const pd_profile **profile, pd_refusal *why) {
     if ((*open->profile != 0) == (open->n_datasets > 0))
@@ -215,7 +234,7 @@ int pd_open_plan_make(pd_open_plan *plan, const pd_config *config, const Photon_
         plan->spec.start_uncertainty_ns = open->time_base->start_uncertainty_ns;
         plan->spec.laser_period_ps = open->time_base->laser_period_ps;
     }
-    if (plan_datasets(config, open, plan, &profile, why) != 0)
+    if (plan_datasets(config, open, plan, &profile, why) != 0 || plan_overflow(config, open, plan, why) != 0)
         return -1;
     plan->lincam = profile && profile->lincam;
     plan->spec.warned = plan->lincam;

@@ -48,36 +48,43 @@ static void rebase_plain(uint64_t base, uint64_t *values, size_t n) {
         values[i] = values[i] > base ? values[i] - base : 0;
 }
 
+#define REBASE_TYPES(X)                                                                                      \
+    X(D7_UINT64, uint64_t)                                                                                   \
+    X(D7_INT64, int64_t)                                                                                     \
+    X(D7_UINT32, uint32_t)                                                                                   \
+    X(D7_INT32, int32_t)                                                                                     \
+    X(D7_UINT16, uint16_t)                                                                                   \
+    X(D7_INT16, int16_t)                                                                                     \
+    X(D7_UINT8, uint8_t)                                                                                     \
+    X(D7_INT8, int8_t)
+
 void pd_rebase_values(const pd_rebase *r, d7_type type, void *values, size_t n) {
+    if (type == D7_UINT64 && r->n_gaps == 0) {
+        rebase_plain(r->base, values, n);
+        return;
+    }
     switch (type) {
-    case D7_UINT64:
-        if (r->n_gaps == 0)
-            rebase_plain(r->base, values, n);
-        else
-            REBASE_LOOP(uint64_t);
+#define REBASE_VALUES(code, T)                                                                               \
+    case code:                                                                                               \
+        REBASE_LOOP(T);                                                                                      \
         break;
-    case D7_INT64:
-        REBASE_LOOP(int64_t);
-        break;
-    case D7_UINT32:
-        REBASE_LOOP(uint32_t);
-        break;
-    case D7_INT32:
-        REBASE_LOOP(int32_t);
-        break;
-    case D7_UINT16:
-        REBASE_LOOP(uint16_t);
-        break;
-    case D7_INT16:
-        REBASE_LOOP(int16_t);
-        break;
-    case D7_UINT8:
-        REBASE_LOOP(uint8_t);
-        break;
-    case D7_INT8:
-        REBASE_LOOP(int8_t);
-        break;
+        REBASE_TYPES(REBASE_VALUES)
+#undef REBASE_VALUES
     default:
         break;
+    }
+}
+
+void pd_rebase_fill(d7_type type, void *values, size_t n, uint64_t index) {
+    switch (type) {
+#define REBASE_FILL(code, T)                                                                                 \
+    case code:                                                                                               \
+        for (size_t i = 0; i < n; i++)                                                                       \
+            ((T *)values)[i] = (T)index;                                                                     \
+        break;
+        REBASE_TYPES(REBASE_FILL)
+#undef REBASE_FILL
+    default:
+        memset(values, 0, n * d7_type_size(type));
     }
 }

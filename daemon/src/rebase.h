@@ -42,4 +42,7 @@ uint64_t pd_rebase_index(const pd_rebase *r, uint64_t sent);
 /* The same for n values in host order, in place. Values of floating point types are no indices, and stay. */
 void pd_rebase_values(const pd_rebase *r, d7_type type, void *values, size_t n);
 
+/* n times the same index, which is in the file's own count already; cut to the type. */
+void pd_rebase_fill(d7_type type, void *values, size_t n, uint64_t index);
+
 #endif

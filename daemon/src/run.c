@@ -8,6 +8,8 @@
 
 #include "log.h"
 
+enum { RUN_DRAIN_MS = 50 };
+
 static const char *const run_state_names[PD_RUN_STATES] = {"opening", "running", "draining",
                                                            "closing", "failed",  "ended"};
 
@@ -94,9 +96,13 @@ static void run_end(pd_run *run) {
 
 static void run_closed(pd_run *run) {
     pd_count(&run->engine->counters.runs_closed, 1);
+    const pd_group *photons = &run->groups[run->photon_group];
     pd_log(PD_LOG_INFO, "run %s: closed: %" PRIu64 " batches, %" PRIu64 " items of %s%s%s", run->name,
-           run->batches, run->groups[0].items, run->groups[0].name, run->end_reason ? "; " : "",
+           run->batches, photons->items, photons->name, run->end_reason ? "; " : "",
            run->end_reason ? run->end_reason : "");
+    if (run->dropped.batches)
+        pd_log(PD_LOG_WARNING, "run %s: %" PRIu64 " photons in %" PRIu64 " batches were dropped", run->name,
+               run->dropped.photons, run->dropped.batches);
     run_end(run);
 }
 
@@ -113,7 +119,11 @@ static void run_drop(pd_run_part *part) {
     part->file = NULL;
 }
 
+static void run_drain(pd_run *run);
+
 void pd_run__progress(pd_run *run) {
+    if (run->state == PD_RUN_DRAINING)
+        run_drain(run);
     bool over = run->state == PD_RUN_FAILED || (run->state == PD_RUN_CLOSING && run->close_done);
     if (!over || run->n_encoding > 0 || run->n_at_volume > 0 || !pd_run_summary_idle(run))
         return;
@@ -142,8 +152,7 @@ void pd_run__fail(pd_run *run, const char *text) {
     if (was_open) {
         pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
         pd_count(&run->engine->counters.runs_failed, 1);
-        pd_count(&run->engine->counters.photons_discarded,
-                 run->groups[0].items - run->columns[0].durable_items);
+        pd_count(&run->engine->counters.photons_discarded, pd_run_photons_in_flight(run));
         pd_run__give_up(run);
     }
     if (run->events)
@@ -218,6 +227,30 @@ static void run_order_close(pd_run_part *part) {
     pd_run__order(run, &part->close_order, &part->close.task, true);
 }
 
+static void run_drain_tick(uv_timer_t *timer) {
+    run_drain(timer->data);
+}
+
+/* All that the run has taken goes into the order, the close behind it. Milliseconds that are owed go first, when there is room for
+ * them; on a full disk they stay owed: a run can always be closed. */
+static void run_drain(pd_run *run) {
+    if (run->drained)
+        return;
+    if (!pd_run__drop_pay(run) && !pd_volume_look(run->volume).full) {
+        uv_timer_start(&run->mark_timer, run_drain_tick, RUN_DRAIN_MS, 0);
+        return;
+    }
+    run->drained = true;
+    uv_timer_stop(&run->mark_timer);
+    pd_run__seal_all(run);
+    pd_run__last_attributes(run);
+    run_order_close(run->part);
+    if (run->engine->stopping)
+        pd_run_replay_end(run);
+    pd_run_summary_finish(run);
+    pd_run__flush(run);
+}
+
 void pd_run_close(pd_run *run, const char *reason) {
     if (run->state != PD_RUN_OPENING && run->state != PD_RUN_RUNNING)
         return;
@@ -230,13 +263,8 @@ void pd_run_close(pd_run *run, const char *reason) {
     uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
     uv_timer_stop(&run->stop_timer);
-    pd_run__seal_all(run);
-    pd_run__last_attributes(run);
-    run_order_close(run->part);
-    if (run->engine->stopping)
-        pd_run_replay_end(run);
-    pd_run_summary_finish(run);
-    pd_run__flush(run);
+    pd_run__drop_over(run);
+    run_drain(run);
 }
 
 static double run_resume_seconds(const pd_run *run) {

@@ -33,6 +33,7 @@
 #include "engine.h"
 #include "page.h"
 #include "rebase.h"
+#include "run_drop.h"
 #include "run_stop.h"
 #include "run_summary.h"
 #include "wire/batch.h"
@@ -121,6 +122,7 @@ typedef struct pd_run_spec {
     pd_run_stop stop;
     uint64_t stop_elapsed_ms; /* of a run that goes on: of its time */
     bool warned;              /* what the summary misses in the attributes was logged */
+    bool drop;                /* what there is no room for, rather than hold the client back */
     uint64_t batch_bytes;     /* of a run that goes on: what its producer was told; 0: as there is room */
     pd_volume *volume;        /* where its files lie; NULL: the first one */
 } pd_run_spec;
@@ -179,6 +181,7 @@ struct pd_run {
     uint32_t n_columns;
     uint32_t photon_group; /* whose items are the run's photons */
     pd_rebase rebase;      /* of ms indices, on their way into pages */
+    pd_run_drop dropped;
 
     pd_quota quota;
     uint64_t batch_bytes; /* column bytes of one batch, at most */
@@ -193,6 +196,7 @@ struct pd_run {
     uint32_t n_at_volume;         /* tasks that are not back */
     pd_open_outcome open_outcome; /* once it is not opening any more */
     bool close_when_open;
+    bool drained; /* the close is in the order */
     bool close_done;
     pd_run_part parts[PD_RUN_PARTS];
     pd_run_part *part; /* that what comes goes to */
@@ -268,6 +272,7 @@ void pd_run_detach(pd_run *run);
 
 typedef enum pd_taken {
     PD_TAKEN,     /* in the ring */
+    PD_DROPPED,   /* of a run with overflow: drop: received, and not stored */
     PD_DUPLICATE, /* it was there: acknowledge again */
     PD_NO_ROOM,   /* not now: ask again when engine->room_came; nothing was changed */
     PD_REFUSED    /* see why */
@@ -312,6 +317,13 @@ uint64_t pd_run_flush(pd_run *run);
 /* A note of the daemon's at the place where the run is now: a marker, as durable as data with the next sync. Returns 0, or -1
  * with err. */
 PD_MUST_USE int pd_run_note(pd_run *run, const char *text, pd_error *err);
+
+/* Photons that it has received, those dropped included. */
+uint64_t pd_run_photons(const pd_run *run);
+
+/* Of these, known to be on the disk, and those that are on their way there. */
+uint64_t pd_run_photons_durable(const pd_run *run);
+uint64_t pd_run_photons_in_flight(const pd_run *run);
 
 /* Bytes of batches that could be taken now. */
 uint64_t pd_run_credit(const pd_run *run);
@@ -359,6 +371,7 @@ void pd_run__refill(pd_run *run, uint32_t column, const d7_tail_slot *slot, uint
 void pd_run__seal_all(pd_run *run); /* whatever is filling becomes a short page */
 void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes that the loop holds */
 void pd_run__release(pd_run *run, pd_page *page);
+void pd_run__append_index(pd_run *run, uint32_t column, uint64_t index, uint64_t n); /* n times, as it is */
 /* Whether it is the next one; `message` is the name of the message it stands in. */
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);
 
@@ -380,8 +393,14 @@ void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n);
 #define PD_SOFTWARE "photond " PHOTOND_VERSION
 
 /* run_records.c */
+struct json_t *pd_run__gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
+                                const char *cause, uint64_t utc_ns); /* NULL: out of memory */
+/* A record of the daemon's own; `json` is taken, NULL counts as out of memory. Returns 0, or -1 when out of memory. */
+int pd_run__record(pd_run *run, pd_record_kind kind, uint64_t number, struct json_t *json);
 void pd_run__lost(pd_run *run, uint64_t item, uint64_t count); /* by the hardware, before this item */
-void pd_run__records(pd_run *run, bool last); /* those that are due: before a mark, or the close */
+/* Those that are due: before a mark, or the close. Returns 0, or -1 when memory is short for one that the run cannot be gone
+ * on with without. */
+int pd_run__records(pd_run *run, bool last);
 void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n); /* those of the file */
 
 /* run_mark.c */

@@ -142,7 +142,8 @@ void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n) {
 }
 
 void pd_run__last_attributes(pd_run *run) {
-    pd_run__records(run, true);
+    if (pd_run__records(run, true) != 0)
+        pd_log(PD_LOG_ERROR, "run %s: out of memory: the file does not say all that was dropped", run->name);
     if (run->lost_before == 0)
         return;
     char text[24];

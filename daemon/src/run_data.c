@@ -180,28 +180,54 @@ static uint32_t column_new_pages(const pd_column *column, uint64_t n) {
 
 static bool batch_fits(pd_run *run, const wire_batch *batch) {
     uint32_t slots = 0;
+    if (run->dropped.allowed && !pd_run__drop_may_end(run))
+        return false;
     for (uint32_t c = 0; c < run->n_columns; c++)
         slots += column_new_pages(&run->columns[c], batch->counts[run->columns[c].group]);
     return slots <= pd_ring_available(&run->engine->ring, &run->quota) && pd_run__has_room(run, slots, 0);
 }
 
+/* The page takes *ret_k more items, of n at most: where they belong. There must be room. */
+static uint8_t *page_extend(pd_run *run, uint32_t c, uint64_t n, uint64_t *ret_k) {
+    pd_column *column = &run->columns[c];
+    pd_page *page = column->filling ? column->filling : page_begin(run, c);
+    uint64_t room = column->page_items - page->n_items;
+    uint64_t k = n < room ? n : room;
+    uint8_t *to = page->slot.raw + (size_t)page->n_items * column->item_bytes;
+    page->n_items += (uint32_t)k;
+    column->items += k;
+    *ret_k = k;
+    return to;
+}
+
+static void page_seal_if_full(pd_run *run, pd_column *column) {
+    if (column->filling->n_items == column->page_items)
+        page_seal(run, column);
+}
+
 static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t n) {
     pd_column *column = &run->columns[c];
     while (n > 0) {
-        pd_page *page = column->filling ? column->filling : page_begin(run, c);
-        uint64_t room = column->page_items - page->n_items;
-        uint64_t k = n < room ? n : room;
-        bytes_copy_le(page->slot.raw + (size_t)page->n_items * column->item_bytes, data, (size_t)k,
-                      column->item_bytes);
+        uint64_t k;
+        uint8_t *to = page_extend(run, c, n, &k);
+        bytes_copy_le(to, data, (size_t)k, column->item_bytes);
         if (column->dataset.role == PD_ROLE_MS_INDEX && pd_rebase_any(&run->rebase))
-            pd_rebase_values(&run->rebase, column->dataset.type,
-                             page->slot.raw + (size_t)page->n_items * column->item_bytes, (size_t)k);
-        page->n_items += (uint32_t)k;
-        column->items += k;
+            pd_rebase_values(&run->rebase, column->dataset.type, to, (size_t)k);
         data += k * column->item_bytes;
         n -= k;
-        if (page->n_items == column->page_items)
-            page_seal(run, column);
+        page_seal_if_full(run, column);
+    }
+}
+
+void pd_run__append_index(pd_run *run, uint32_t c, uint64_t index, uint64_t n) {
+    pd_column *column = &run->columns[c];
+    run->groups[column->group].items += n;
+    while (n > 0) {
+        uint64_t k;
+        uint8_t *to = page_extend(run, c, n, &k);
+        pd_rebase_fill(column->dataset.type, to, (size_t)k, index);
+        n -= k;
+        page_seal_if_full(run, column);
     }
 }
 
@@ -209,27 +235,29 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static void batch_store(pd_run *run, const wire_batch *batch) {
+/* What is told of a batch beside its columns. */
+static void batch_note(pd_run *run, const wire_batch *batch) {
     if (batch->lost_before > 0)
         pd_run__lost(run, run->groups[0].items, batch->lost_before);
     if (batch->times_valid) {
         run->instrument_time_known = true;
         run->instrument_time = batch->last_time;
     }
-    for (uint32_t c = 0; c < run->n_columns; c++)
-        column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
-    for (uint32_t g = 0; g < run->n_groups; g++) {
-        run->groups[g].items += batch->counts[g];
+    for (uint32_t g = 0; g < run->n_groups; g++)
         run->received_bytes += batch->counts[g] * run->groups[g].item_bytes;
-    }
     run->received = batch->sequence;
     run->batches++;
     run->lost_before = saturated_sum(run->lost_before, batch->lost_before);
     pd_count(&run->engine->counters.batches_received, 1);
-    pd_count(&run->engine->counters.photons_received, batch->counts[0]);
-    run->summary.changed = true;
-    pd_run__mark_due(run);
-    pd_run_summary_kick(run);
+    pd_count(&run->engine->counters.photons_received, batch->counts[run->photon_group]);
+}
+
+static void batch_store(pd_run *run, const wire_batch *batch) {
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
+    for (uint32_t g = 0; g < run->n_groups; g++)
+        run->groups[g].items += batch->counts[g];
+    pd_run__drop_over(run);
 }
 
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why) {
@@ -256,7 +284,8 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
     taken = batch_check(run, batch, why);
     if (taken != PD_TAKEN)
         return taken;
-    if (!batch_fits(run, batch))
+    bool fits = batch_fits(run, batch);
+    if (!fits && !run->dropped.allowed)
         return PD_NO_ROOM;
     uint32_t crc32c = wire_batch_crc32c(batch);
     if (crc32c != batch->crc32c) {
@@ -267,13 +296,34 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
         why->sequence = batch->sequence;
         return PD_REFUSED;
     }
-    batch_store(run, batch);
+    batch_note(run, batch);
+    if (fits)
+        batch_store(run, batch);
+    else
+        pd_run__drop(run, batch);
+    run->summary.changed = true;
+    pd_run__mark_due(run);
+    pd_run_summary_kick(run);
     pd_run__stop_check(run);
-    return PD_TAKEN;
+    return fits ? PD_TAKEN : PD_DROPPED;
+}
+
+uint64_t pd_run_photons(const pd_run *run) {
+    return run->groups[run->photon_group].items + run->dropped.photons;
+}
+
+uint64_t pd_run_photons_durable(const pd_run *run) {
+    return run->columns[run->groups[run->photon_group].columns[0]].durable_items;
+}
+
+uint64_t pd_run_photons_in_flight(const pd_run *run) {
+    return run->groups[run->photon_group].items - pd_run_photons_durable(run);
 }
 
 uint64_t pd_run_credit(const pd_run *run) {
     if (run->state != PD_RUN_RUNNING)
         return 0;
+    if (run->dropped.allowed)
+        return UINT64_MAX;
     return (uint64_t)pd_ring_available(&run->engine->ring, &run->quota) * PD_PAGE_BYTES;
 }

@@ -47,7 +47,7 @@ static void mark_moved(pd_run *run) {
 }
 
 static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
-    if (c == 0)
+    if (c == run->groups[run->photon_group].columns[0])
         pd_count(&run->engine->counters.photons_durable, items - run->columns[c].durable_items);
     run->columns[c].durable_items = items;
 }
@@ -91,7 +91,6 @@ static void mark_copy_column(pd_run_mark *m, uint32_t c) {
 }
 
 static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
-    pd_run__records(run, false);
     for (uint32_t c = 0; c < run->n_columns; c++)
         mark_copy_column(m, c);
     m->out = true;
@@ -141,10 +140,11 @@ static bool sync_is_due(const pd_run *run) {
 
 static void mark_now(pd_run *run) {
     pd_run_mark *m = mark_free_one(run);
-    if (m && sync_is_due(run))
-        mark_make(run, m, true);
-    else if (m && run->marked < run->received)
-        mark_make(run, m, false);
+    bool sync = m && sync_is_due(run);
+    if (!sync && !(m && run->marked < run->received))
+        return;
+    if (pd_run__records(run, false) == 0)
+        mark_make(run, m, sync);
 }
 
 static void mark_tick(uv_timer_t *timer) {

@@ -195,12 +195,13 @@ static char *time_base_json(const pd_run_spec *spec) {
 
 /* What a restarted daemon needs to go on with the run as it was opened. */
 static char *open_json(const pd_run *run, const pd_run_spec *spec) {
-    return pd_run__json_text(json_pack(
-        "{s:s, s:s, s:I, s:b, s:i, s:I, s:I, s:I, s:I, s:I}", "profile", spec->profile, "client",
-        spec->client_name, "batch_bytes", (json_int_t)run->batch_bytes, "summary", (int)spec->summary.enabled,
-        "pixels", (int)spec->summary.pixels, "export_interval_ms", (json_int_t)spec->export_interval_ms,
-        "stop_photons", (json_int_t)spec->stop.photons, "stop_bytes", (json_int_t)spec->stop.bytes, "stop_ms",
-        (json_int_t)spec->stop.ms, "opened_utc_ns", (json_int_t)pd_utc_ns()));
+    return pd_run__json_text(
+        json_pack("{s:s, s:s, s:I, s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:s}", "profile", spec->profile,
+                  "client", spec->client_name, "batch_bytes", (json_int_t)run->batch_bytes, "summary",
+                  (int)spec->summary.enabled, "pixels", (int)spec->summary.pixels, "export_interval_ms",
+                  (json_int_t)spec->export_interval_ms, "stop_photons", (json_int_t)spec->stop.photons,
+                  "stop_bytes", (json_int_t)spec->stop.bytes, "stop_ms", (json_int_t)spec->stop.ms,
+                  "opened_utc_ns", (json_int_t)pd_utc_ns(), "overflow", spec->drop ? "drop" : "block"));
 }
 
 /* ---- the order for the file ---- */
@@ -340,6 +341,9 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
         pd_run__mark_init(run) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     run->photon_group = run->columns[pd_datasets_photons(spec->datasets, spec->n_datasets)].group;
+    if (pd_run__drop_init(run) != 0)
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
+    run->dropped.allowed = spec->drop;
     if (run_count_attributes(run, spec, why) != 0)
         return -1;
     if (pd_run_summary_init(run, spec, &err) != 0)
@@ -398,6 +402,7 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
 void pd_run__free(pd_run *run) {
     pd_run_summary_free(run);
     pd_run__mark_free(run);
+    pd_run__drop_free(run);
     for (uint32_t g = 0; g < run->n_groups; g++)
         free(run->groups[g].columns);
     free(run->groups);

@@ -45,8 +45,8 @@ static json_t *marker_json(const pd_run *run, const pd_group *group, uint64_t it
                      "text", text, "utc", (json_int_t)utc_ns);
 }
 
-static json_t *gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
-                        const char *cause, uint64_t utc_ns) {
+json_t *pd_run__gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
+                         const char *cause, uint64_t utc_ns) {
     return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name, "item",
                      (json_int_t)item, "count", (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic",
                      (json_int_t)uv_hrtime(), "utc", (json_int_t)utc_ns);
@@ -71,8 +71,9 @@ static const pd_group *record_group(const pd_run *run, const char *name) {
 }
 
 static json_t *told_json(const pd_run *run, pd_record_kind kind, const pd_told *told, const pd_group *group) {
-    return kind == PD_RECORD_MARKER ? marker_json(run, group, told->item, told->text, told->utc_ns)
-                                    : gap_json(run, group, told->item, told->count, told->text, told->utc_ns);
+    return kind == PD_RECORD_MARKER
+               ? marker_json(run, group, told->item, told->text, told->utc_ns)
+               : pd_run__gap_json(run, group, told->item, told->count, told->text, told->utc_ns);
 }
 
 pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_refusal *why) {
@@ -102,8 +103,7 @@ pd_taken pd_run_told(pd_run *run, pd_record_kind kind, const pd_told *told, pd_r
 
 /* ---- the daemon's own ---- */
 
-/* Returns 0, or -1 when out of memory. */
-static int record_write(pd_run *run, pd_record_kind kind, uint64_t number, json_t *json) {
+int pd_run__record(pd_run *run, pd_record_kind kind, uint64_t number, json_t *json) {
     char key[RECORDS_KEY_BYTES];
     char *text = pd_run__json_text(json);
     record_key(key, kind, number);
@@ -124,7 +124,7 @@ int pd_run_note(pd_run *run, const char *text, pd_error *err) {
         return pd_error_set(err, "run %s has %d notes and markers, more are not allowed", run->name,
                             RECORDS_NOTES_MAX);
     json_t *json = marker_json(run, group, group->items, text, pd_utc_ns());
-    if (record_write(run, PD_RECORD_MARKER, run->n_records[PD_RECORD_MARKER], json) != 0)
+    if (pd_run__record(run, PD_RECORD_MARKER, run->n_records[PD_RECORD_MARKER], json) != 0)
         return pd_error_set(err, "out of memory");
     run->n_records[PD_RECORD_MARKER]++;
     return 0;
@@ -140,8 +140,8 @@ static void records_loss(pd_run *run) {
     bool merge = run->n_losses >= RECORDS_LOSSES_MAX;
     uint64_t number = merge ? run->last_loss : run->n_records[PD_RECORD_GAP];
     uint64_t count = run->loss_count + (merge ? run->last_loss_count : 0);
-    json_t *json = gap_json(run, &run->groups[0], run->loss_item, count, "hardware", pd_utc_ns());
-    if (record_write(run, PD_RECORD_GAP, number, json) != 0)
+    json_t *json = pd_run__gap_json(run, &run->groups[0], run->loss_item, count, "hardware", pd_utc_ns());
+    if (pd_run__record(run, PD_RECORD_GAP, number, json) != 0)
         return; /* with the next mark, then */
     if (!merge) {
         run->n_records[PD_RECORD_GAP]++;
@@ -157,17 +157,18 @@ static void records_clock(pd_run *run, uint64_t now) {
     json_t *json = json_pack("{s:I, s:I}", "monotonic", (json_int_t)now, "utc", (json_int_t)pd_utc_ns());
     if (json && run->instrument_time_known)
         json_object_set_new(json, "instrument", json_integer((json_int_t)run->instrument_time));
-    if (record_write(run, PD_RECORD_CLOCK, run->n_records[PD_RECORD_CLOCK], json) == 0)
+    if (pd_run__record(run, PD_RECORD_CLOCK, run->n_records[PD_RECORD_CLOCK], json) == 0)
         run->n_records[PD_RECORD_CLOCK]++;
     run->last_clock_ns = now;
 }
 
-void pd_run__records(pd_run *run, bool last) {
+int pd_run__records(pd_run *run, bool last) {
     uint64_t now = uv_hrtime();
     if (run->loss_count > 0)
         records_loss(run);
     if (last || run->last_clock_ns == 0 || now - run->last_clock_ns >= RECORDS_CLOCK_NS)
         records_clock(run, now);
+    return pd_run__drop_records(run);
 }
 
 /* ---- after a restart ---- */
@@ -199,8 +200,9 @@ void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t 
                 records_learn(run, (pd_record_kind)kind, strtoull(key + bytes, NULL, 10),
                               attributes[i].value);
         }
-    json_t *json = gap_json(run, &run->groups[0], run->groups[0].items, 0, "restart", pd_utc_ns());
-    if (record_write(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) == 0)
+    pd_run__drop_resume(run, attributes, n);
+    json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, "restart", pd_utc_ns());
+    if (pd_run__record(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) == 0)
         run->n_records[PD_RECORD_GAP]++;
     pd_count(&run->engine->counters.gaps, 1);
 }

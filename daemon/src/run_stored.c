@@ -123,6 +123,8 @@ static void stored_configure_open(pd_run_stored *s, const d7_tail_slot *slot) {
     uint64_t opened = pd_told_number(s->open, "opened_utc_ns"), last = (uint64_t)slot->clock.utc_ns;
     if (opened && slot->clock.utc_ns > 0 && last > opened)
         s->spec.stop_elapsed_ms = (last - opened) / 1000000;
+    const char *overflow = pd_told_text(s->open, "overflow");
+    s->spec.drop = overflow && strcmp(overflow, "drop") == 0;
     uint64_t batch_bytes = pd_told_number(s->open, "batch_bytes");
     s->spec.batch_bytes = batch_bytes <= PD_WINDOW_BYTES ? batch_bytes : 0;
 }

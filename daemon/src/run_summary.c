@@ -124,6 +124,8 @@ static void summary_freeze(uv_work_t *work) {
     pd_run *run = work->data;
     pd_run_summary *s = &run->summary;
     pd_summary_tick(s->summary, s->elapsed_ns);
+    if (run->dropped.allowed)
+        pd_summary_set_dropped(s->summary, s->job_dropped);
     s->job_result =
         pd_summary_freeze(s->summary, s->exports + s->exports_failed + 1, &s->snapshot, &s->job_error);
 }
@@ -234,7 +236,8 @@ static void summary_submit(pd_run *run, summary_job kind) {
     if (kind == SUMMARY_FREEZE) {
         s->freeze_wanted = s->changed = false;
         s->job_final = s->final_wanted;
-        s->job_photons = pd_summary_items(s->summary, 0);
+        s->job_photons = pd_summary_items(s->summary, run->photon_group);
+        s->job_dropped = s->upto_dropped;
     } else {
         s->job_attributes = pd_list_take(&s->attributes);
     }
@@ -277,6 +280,7 @@ void pd_run_summary_kick(pd_run *run) {
 static void summary_want_freeze(pd_run *run) {
     pd_run_summary *s = &run->summary;
     s->freeze_wanted = true;
+    s->upto_dropped = run->dropped.photons;
     for (uint32_t g = 0; g < run->n_groups; g++)
         s->upto[g] = run->groups[g].items;
 }

@@ -34,10 +34,11 @@ typedef struct pd_tile {
 } pd_tile;
 
 typedef struct pd_run_summary {
-    pd_summary *summary;  /* NULL: none for this run */
-    uint64_t *binned;     /* [groups] items handed to finished jobs */
-    uint64_t *upto;       /* [groups] what the freeze that is wanted covers */
-    uint32_t *tile_items; /* [groups] items of a whole tile */
+    pd_summary *summary;   /* NULL: none for this run */
+    uint64_t *binned;      /* [groups] items handed to finished jobs */
+    uint64_t *upto;        /* [groups] what the freeze that is wanted covers */
+    uint64_t upto_dropped; /* photons that were dropped then */
+    uint32_t *tile_items;  /* [groups] items of a whole tile */
 
     uv_work_t work;
     bool busy;    /* a job is in the pool and owns all but these flags */
@@ -54,6 +55,7 @@ typedef struct pd_run_summary {
     uint64_t elapsed_ns; /* the job's: since the run was opened */
     bool job_instrument_time_known;
     int64_t job_instrument_time;
+    uint64_t job_dropped; /* a freeze: photons dropped until then */
     bool job_final;       /* a freeze: it is the last */
     uint64_t job_photons; /* a freeze: that it covers */
     int job_result;

@@ -49,6 +49,7 @@ static void runs_remember(pd_runs *runs, const pd_run *run) {
     memcpy(past->id, run->id, sizeof past->id);
     snprintf(past->instance, sizeof past->instance, "%s", run->instance);
     snprintf(past->name, sizeof past->name, "%s", run->name);
+    past->dropped_photons = run->dropped.photons;
     if (run->failure.text[0])
         past->failure = strdup(run->failure.text);
     else

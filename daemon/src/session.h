@@ -39,6 +39,7 @@ typedef struct pd_attachment {
     bool ack_due;            /* there is something to acknowledge */
     bool close_refused;      /* data after Close was answered */
     uint64_t hole_told;      /* the expected number of the last hole that was told; 0: none since */
+    uint64_t told_dropped;   /* dropped numbers up to this one were told */
     uint64_t acked_received; /* what the last Ack said */
     uint64_t acked_durable;
     uint64_t last_ack_ns;

@@ -20,9 +20,40 @@ void pd_session__ack_due(pd_session *s, pd_attachment *a) {
     pd_connection_due(s->connection);
 }
 
+/* Those ranges of dropped numbers that this client was not told. */
+static size_t ack_ranges(const pd_run *run, uint64_t told, Photon__Range ret[PD_DROP_RANGES]) {
+    const pd_run_drop *d = &run->dropped;
+    size_t n = 0;
+    for (uint64_t i = d->n_ranges > PD_DROP_RANGES ? d->n_ranges - PD_DROP_RANGES : 0; i < d->n_ranges; i++) {
+        const pd_drop_range *r = &d->ranges[i % PD_DROP_RANGES];
+        if (r->last <= told)
+            continue;
+        ret[n] = (Photon__Range)PHOTON__RANGE__INIT;
+        ret[n].first = r->first > told ? r->first : told + 1;
+        ret[n++].last = r->last;
+    }
+    return n;
+}
+
+/* The run remembers so many ranges: they are told before any is forgotten. */
+static void ack_dropped(pd_session *s, pd_attachment *a) {
+    Photon__Range ranges[PD_DROP_RANGES];
+    if (ack_ranges(a->run, a->told_dropped, ranges) == PD_DROP_RANGES)
+        pd_session__ack_now(s, a, uv_hrtime());
+    else
+        pd_session__ack_due(s, a);
+}
+
 void pd_session__ack_now(pd_session *s, pd_attachment *a, uint64_t now_ns) {
     Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
     Photon__Ack ack = PHOTON__ACK__INIT;
+    Photon__Range ranges[PD_DROP_RANGES], *pointers[PD_DROP_RANGES];
+    ack.n_dropped = ack_ranges(a->run, a->told_dropped, ranges);
+    ack.dropped = pointers;
+    for (size_t i = 0; i < ack.n_dropped; i++) {
+        pointers[i] = &ranges[i];
+        a->told_dropped = ranges[i].last;
+    }
     uint64_t most = pd_session__in_flight_bytes(s->runs->engine->config);
     uint64_t credit = pd_run_credit(a->run);
     ack.run = a->handle;
@@ -95,6 +126,9 @@ static pd_heard data_taken(pd_session *s, pd_attachment *a, pd_taken taken, cons
     case PD_TAKEN:
     case PD_DUPLICATE:
         pd_session__ack_due(s, a);
+        return PD_HEARD;
+    case PD_DROPPED:
+        ack_dropped(s, a);
         return PD_HEARD;
     case PD_NO_ROOM:
         return PD_HEARD_WAIT;

@@ -57,6 +57,7 @@ static json_t *status_datasets(const pd_status_run *run) {
 static json_t *status_run_counters(const pd_status_run *run) {
     json_t *c = json_object();
     status_count(c, "photons", run->photons);
+    status_count(c, "photons_durable", run->photons_durable);
     status_count(c, "batches", run->batches);
     status_count(c, "duplicates", run->duplicates);
     status_count(c, "received_bytes", run->received_bytes);
@@ -87,6 +88,8 @@ static json_t *status_run(const pd_status_run *run) {
     status_count(r, "sequence_received", run->received);
     status_count(r, "sequence_durable", run->durable);
     status_age(r, "durable_age_s", run->durable_age_s);
+    status_text(r, "overflow", run->drops ? "drop" : "block");
+    status_count(r, "photons_in_flight", run->photons_in_flight);
     status_count(r, "ring_slots", run->ring_slots);
     status_count(r, "summary_backlog", run->summary_backlog);
     status_age(r, "last_export_age_s", run->last_export_age_s);

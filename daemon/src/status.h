@@ -27,25 +27,28 @@ typedef struct pd_status_dataset {
 
 typedef struct pd_status_run {
     const char *name;
-    const char *id;       /* hexadecimal */
-    const char *state;    /* "opening", "running", "detached", "draining", "closing", "failed" */
-    const char *profile;  /* "" when the datasets were given one by one */
-    const char *client;   /* name of its producer */
-    const char *path;     /* of the file */
-    const char *volume;   /* its name; "" for the first */
-    const char *waits;    /* NULL, or what holds it up: "ring_full", "disk_full", "disk_slow" */
-    const char *failure;  /* NULL, or why it failed */
-    double age_s;         /* since it was opened */
-    uint64_t photons;     /* received: items of the first group */
-    double photons_per_s; /* by pd_rate */
-    double bytes_per_s;   /* received column bytes */
-    uint64_t batches;     /* received */
-    uint64_t duplicates;  /* batches that had come before and were acknowledged again */
-    uint64_t received;    /* sequence number */
-    uint64_t durable;     /* sequence number */
-    double durable_age_s; /* since the durable position last moved, or all was durable; < 0: never */
+    const char *id;      /* hexadecimal */
+    const char *state;   /* "opening", "running", "detached", "draining", "closing", "failed" */
+    const char *profile; /* "" when the datasets were given one by one */
+    const char *client;  /* name of its producer */
+    const char *path;    /* of the file */
+    const char *volume;  /* its name; "" for the first */
+    const char *waits;   /* NULL, or what holds it up: "ring_full", "disk_full", "disk_slow" */
+    const char *failure; /* NULL, or why it failed */
+    double age_s;        /* since it was opened */
+    uint64_t photons;    /* received, those dropped included */
+    uint64_t photons_durable;
+    uint64_t photons_in_flight; /* neither durable nor dropped */
+    double photons_per_s;       /* by pd_rate */
+    double bytes_per_s;         /* received column bytes */
+    uint64_t batches;           /* received */
+    uint64_t duplicates;        /* batches that had come before and were acknowledged again */
+    uint64_t received;          /* sequence number */
+    uint64_t durable;           /* sequence number */
+    double durable_age_s;       /* since the durable position last moved, or all was durable; < 0: never */
     uint64_t received_bytes;
     uint64_t file_bytes; /* written */
+    bool drops;          /* what there is no room for */
     uint64_t dropped_photons;
     uint64_t dropped_batches;
     uint64_t lost_before; /* events that the hardware said it lost */
@@ -91,11 +94,9 @@ typedef struct pd_status_armed {
     double age_s;
 } pd_status_armed;
 
-/* What counters.h counts, and what is counted elsewhere (nothing drops events yet). */
+/* What counters.h counts, and what is counted elsewhere. */
 #define PD_STATUS_COUNTER_MAP(X)                                                                             \
     PD_COUNTER_MAP(X)                                                                                        \
-    X(photons_dropped, "items dropped by the overflow policy")                                               \
-    X(batches_dropped, "batches dropped by the overflow policy")                                             \
     X(log_lines_lost, "lines of the log that could not be written")
 
 typedef struct pd_status_counters {

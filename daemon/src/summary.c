@@ -34,6 +34,8 @@ struct pd_summary {
     pd_summary_options options;
     uint64_t elapsed_ns;
     bool incomplete;
+    bool drops;
+    uint64_t dropped;
     void *states[SUMMARY_N_KINDS]; /* NULL: the run has none of this kind */
     char *warnings[SUMMARY_WARNINGS_MAX];
     size_t n_warnings;
@@ -320,6 +322,11 @@ void pd_summary_set_incomplete(pd_summary *s, bool incomplete) {
     s->incomplete = incomplete;
 }
 
+void pd_summary_set_dropped(pd_summary *s, uint64_t photons) {
+    s->drops = true;
+    s->dropped = photons;
+}
+
 uint64_t pd_summary_items(const pd_summary *s, size_t group) {
     return group < s->n_groups ? s->items[group] : 0;
 }
@@ -352,6 +359,7 @@ static int summary_freeze_all(const pd_summary *s, uint64_t export_number, pd_sn
         pd_snapshot_uint64(snapshot, "photons", pd_summary_items(s, s->photon_group)) != 0 ||
         pd_snapshot_float64(snapshot, "duration_s", summary_duration_s(s)) != 0 ||
         summary_freeze_items(s, snapshot) != 0 ||
+        (s->drops && pd_snapshot_uint64(snapshot, "dropped", s->dropped) != 0) ||
         (s->incomplete && pd_snapshot_uint64(snapshot, "incomplete", 1) != 0))
         return -1;
     for (size_t k = 0; k < SUMMARY_N_KINDS; k++)

@@ -100,6 +100,9 @@ PD_MUST_USE int pd_summary_attribute(pd_summary *s, const char *key, const char 
 /* Whether items are missing that were recorded before: exports say so by the scalar `incomplete`, until they are binned. */
 void pd_summary_set_incomplete(pd_summary *s, bool incomplete);
 
+/* The run drops photons for which there is no room, and has dropped so many: exports say so by the scalar `dropped`. */
+void pd_summary_set_dropped(pd_summary *s, uint64_t photons);
+
 /* Items of the group covered so far. */
 uint64_t pd_summary_items(const pd_summary *s, size_t group);
 

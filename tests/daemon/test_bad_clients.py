@@ -269,7 +269,10 @@ def bad_opens(d):
         (dict(time_base=pb.TimeBase(counter_bits=65)), pb.ERROR_MALFORMED, "open.time_base.counter_bits"),
         (dict(mode=pb.MODE_RESUME), pb.ERROR_UNKNOWN_RUN, "open.name"),
         (dict(mode=9), pb.ERROR_NOT_SUPPORTED, "open.mode"),
-        (dict(overflow=pb.OVERFLOW_DROP), pb.ERROR_NOT_SUPPORTED, "open.overflow"),
+        (dict(overflow=pb.OVERFLOW_DROP, profile="", datasets=[
+            pb.Dataset(name="/a", group="a", role=pb.ROLE_MS_INDEX), pb.Dataset(name="/b", group="b", role=pb.ROLE_MS_INDEX)]),
+         pb.ERROR_NOT_SUPPORTED, "open.overflow"),
+        (dict(overflow=2), pb.ERROR_NOT_SUPPORTED, "open.overflow"),
         (dict(stop=pb.StopCondition(seconds=-5)), pb.ERROR_MALFORMED, "open.stop.seconds"),
         (dict(byte_order=pb.BYTES_BIG_ENDIAN), pb.ERROR_NOT_SUPPORTED, "open.byte_order"),
         (dict(volume="second"), pb.ERROR_NOT_SUPPORTED, "open.volume"),

@@ -43,6 +43,7 @@ typedef struct fixture {
     uv_timer_t alarm;
     bool alarmed;
     told told;
+    bool drop;       /* runs are opened with overflow: drop */
     uint16_t next_x; /* values that the next batch begins with */
     uint64_t next_ms;
 } fixture;
@@ -211,6 +212,7 @@ static inline pd_run *ask_for(fixture *f, const char *name, bool counter) {
                         .client_name = "test",
                         .datasets = two,
                         .n_datasets = sizeof two / sizeof *two,
+                        .drop = f->drop,
                         .summary = f->config.summaries,
                         .export_interval_ms = 20};
     pd_refusal why = {0};

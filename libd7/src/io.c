@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "d7/d7.h"
+#include "io_system.h"
 
 _Static_assert(sizeof(off_t) == 8, "files are larger than 4 GB");
 
@@ -21,57 +22,62 @@ typedef struct system_file {
     int fd;
 } system_file;
 
-static int io_fd(void *file) {
+int d7__io_fd(const void *file) {
     return ((const system_file *)file)->fd;
+}
+
+int d7__io_adopt(int fd, void **ret_file) {
+    system_file *file = malloc(sizeof *file);
+    if (!file) {
+        close(fd);
+        return -ENOMEM;
+    }
+    file->fd = fd;
+    *ret_file = file;
+    return 0;
+}
+
+int d7__io_open_flags(int flags) {
+    int how = O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (flags & D7_IO_WRITE ? O_RDWR : O_RDONLY);
+    how |= flags & D7_IO_CREATE ? O_CREAT : 0;
+    return how | (flags & D7_IO_EXCLUSIVE ? O_EXCL : 0);
 }
 
 static int io_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
     (void)ctx;
-    int how = O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (flags & D7_IO_WRITE ? O_RDWR : O_RDONLY);
-    how |= flags & D7_IO_CREATE ? O_CREAT : 0;
-    how |= flags & D7_IO_EXCLUSIVE ? O_EXCL : 0;
-    system_file *file = malloc(sizeof *file);
-    if (!file)
-        return -ENOMEM;
-    file->fd = open(path, how, mode);
-    if (file->fd < 0) {
-        int e = errno;
-        free(file);
-        return -e;
-    }
-    *ret_file = file;
-    return 0;
+    int fd = open(path, d7__io_open_flags(flags), mode);
+    return fd < 0 ? -errno : d7__io_adopt(fd, ret_file);
 }
 
 static int io_close(void *ctx, void *file) {
     (void)ctx;
     /* Linux closes the descriptor also when it reports an error, EINTR included. */
-    int rc = close(io_fd(file)) == 0 || errno == EINTR ? 0 : -errno;
+    int rc = close(d7__io_fd(file)) == 0 || errno == EINTR ? 0 : -errno;
     free(file);
     return rc;
 }
 
 static int64_t io_pread(void *ctx, void *file, void *buffer, size_t bytes, uint64_t offset) {
     (void)ctx;
-    ssize_t n = pread(io_fd(file), buffer, bytes, (off_t)offset);
+    ssize_t n = pread(d7__io_fd(file), buffer, bytes, (off_t)offset);
     return n >= 0 ? n : -errno;
 }
 
 static int64_t io_pwrite(void *ctx, void *file, const void *data, size_t bytes, uint64_t offset) {
     (void)ctx;
-    ssize_t n = pwrite(io_fd(file), data, bytes, (off_t)offset);
+    ssize_t n = pwrite(d7__io_fd(file), data, bytes, (off_t)offset);
     return n >= 0 ? n : -errno;
 }
 
 static int io_sync_data(void *ctx, void *file) {
     (void)ctx;
-    return fdatasync(io_fd(file)) == 0 ? 0 : -errno;
+    return fdatasync(d7__io_fd(file)) == 0 ? 0 : -errno;
 }
 
 static int io_size(void *ctx, void *file, uint64_t *ret_bytes) {
     (void)ctx;
     struct stat st;
-    if (fstat(io_fd(file), &st) != 0)
+    if (fstat(d7__io_fd(file), &st) != 0)
         return -errno;
     if (S_ISDIR(st.st_mode))
         return -EISDIR;
@@ -83,13 +89,13 @@ static int io_size(void *ctx, void *file, uint64_t *ret_bytes) {
 
 static int io_truncate(void *ctx, void *file, uint64_t bytes) {
     (void)ctx;
-    return ftruncate(io_fd(file), (off_t)bytes) == 0 ? 0 : -errno;
+    return ftruncate(d7__io_fd(file), (off_t)bytes) == 0 ? 0 : -errno;
 }
 
 static int io_lock(void *ctx, void *file) {
     (void)ctx;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(io_fd(file), F_OFD_SETLK, &whole) == 0)
+    if (fcntl(d7__io_fd(file), F_OFD_SETLK, &whole) == 0)
         return 0;
     return errno == EACCES ? -EAGAIN : -errno;
 }
@@ -97,7 +103,7 @@ static int io_lock(void *ctx, void *file) {
 static int io_held(void *ctx, void *file, bool *ret_held) {
     (void)ctx;
     struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-    if (fcntl(io_fd(file), F_OFD_GETLK, &whole) != 0)
+    if (fcntl(d7__io_fd(file), F_OFD_GETLK, &whole) != 0)
         return -errno;
     *ret_held = whole.l_type != F_UNLCK;
     return 0;
@@ -124,7 +130,7 @@ static int io_sync_directory(void *ctx, const char *path) {
 static int io_same(void *ctx, void *file, const char *path, bool *ret_same) {
     (void)ctx;
     struct stat open_file, at_path;
-    if (fstat(io_fd(file), &open_file) != 0 || stat(path, &at_path) != 0)
+    if (fstat(d7__io_fd(file), &open_file) != 0 || stat(path, &at_path) != 0)
         return -errno;
     *ret_same = open_file.st_ino == at_path.st_ino && open_file.st_dev == at_path.st_dev;
     return 0;
@@ -132,12 +138,12 @@ static int io_same(void *ctx, void *file, const char *path, bool *ret_same) {
 
 static int io_set_group(void *ctx, void *file, uint32_t group) {
     (void)ctx;
-    return fchown(io_fd(file), (uid_t)-1, (gid_t)group) == 0 ? 0 : -errno;
+    return fchown(d7__io_fd(file), (uid_t)-1, (gid_t)group) == 0 ? 0 : -errno;
 }
 
 static int io_allocate(void *ctx, void *file, uint64_t offset, uint64_t bytes) {
     (void)ctx;
-    return fallocate(io_fd(file), FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0 ? 0 : -errno;
+    return fallocate(d7__io_fd(file), FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0 ? 0 : -errno;
 }
 
 const d7_io *d7_io_system(void) {

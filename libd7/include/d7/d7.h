@@ -168,6 +168,19 @@ typedef struct d7_io {
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */
 D7_API const d7_io *d7_io_system(void);
 
+/** A folder that a program with rights of its own keeps files in, and others may write to. */
+typedef struct d7_io_folder {
+    int fd;           /* of the open folder */
+    const char *path; /* how paths of its files begin, without a slash at the end */
+} d7_io_folder;
+
+/** The operating system's files, but paths are found from the open folder, never out of it, and through no symbolic link.
+ *  folder   borrowed, as long as the table is used
+ *  Opens    other paths than those below folder->path with -EXDEV, and what lies behind a link with -ELOOP
+ *  Thread   any
+ */
+D7_API d7_io d7_io_beneath(const d7_io_folder *folder);
+
 /** Threads, from the caller: the library makes none.
  *  submit  starts job(arg) on some thread (or runs it at once) and returns 0, or anything else if it could
  *          not, in which case the library runs the job itself

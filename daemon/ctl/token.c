@@ -9,12 +9,12 @@
 #include "tokens.h"
 
 typedef struct token_call {
-    const char *rights, *path;
+    const char *rights, *instances, *path;
 } token_call;
 
 /* Whole lines only: one write, at the end. */
 static int token_add(const cli_command *self, const char *path, const char *line) {
-    char text[256];
+    char text[PD_TOKEN_LINE_BYTES + 1];
     int n = snprintf(text, sizeof text, "%s\n", line);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
     ssize_t written = fd < 0 ? -1 : write(fd, text, (size_t)n);
@@ -27,11 +27,11 @@ static int token_add(const cli_command *self, const char *path, const char *line
 }
 
 static int token_make(const cli_command *self, const token_call *call, const char *name) {
-    char secret[PD_TOKEN_TEXT_BYTES], line[256];
+    char secret[PD_TOKEN_TEXT_BYTES], line[PD_TOKEN_LINE_BYTES];
     pd_error err = {.text = ""};
     unsigned rights = 0;
     if (pd_rights_parse(call->rights, &rights, &err) != 0 || pd_token_make(secret, &err) != 0 ||
-        pd_token_line(name, rights, secret, line, sizeof line, &err) != 0)
+        pd_token_line(name, rights, call->instances, secret, line, &err) != 0)
         return cli_fail(self, "%s", err.text);
     if (call->path && token_add(self, call->path, line) != CLI_OK)
         return CLI_USAGE;
@@ -45,6 +45,8 @@ static bool token_take(void *context, int option, const char *argument) {
     token_call *call = context;
     if (option == 'r')
         call->rights = argument;
+    else if (option == 'i')
+        call->instances = argument;
     else
         call->path = argument;
     return true;
@@ -52,24 +54,29 @@ static bool token_take(void *context, int option, const char *argument) {
 
 static int token_run(const cli_command *self, int argc, char **argv) {
     static const struct option options[] = {{"rights", required_argument, NULL, 'r'},
+                                            {"instance", required_argument, NULL, 'i'},
                                             {"add", required_argument, NULL, 'a'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    token_call call = {.rights = "send", .path = NULL};
+    token_call call = {.rights = "send", .instances = NULL, .path = NULL};
     int code = cli_options(self, argc, argv, options, token_take, &call, 1, 1);
     return code >= 0 ? code : token_make(self, &call, argv[optind]);
 }
 
 const cli_command ctl_token = {
     "token", "make a token for a client",
-    "Usage: photonctl token NAME [--rights RIGHTS] [--add FILE]\n"
+    "Usage: photonctl token NAME [--rights RIGHTS] [--instance PATTERN,...] [--add FILE]\n"
     "Makes a token and prints it: the only time it can be seen, since the daemon keeps its hash. The hash "
     "goes into the\n"
     "daemon's tokens_file, which is read again by photonctl reload; without its line there the token is no "
     "longer good.\n\n"
     "  --rights RIGHTS    what its holder may do: send, control, view, or several with commas (default "
     "send)\n"
+    "  --instance PATTERN the instances (of Hello, photon-send --instance) that its holder may speak for; "
+    "in\n"
+    "                     patterns * is any text and ? any one byte; several with commas (default any)\n"
     "  --add FILE         adds the line to the tokens_file; without, it is shown on standard error\n"
     "  --help             this help\n\nExamples:\n"
-    "  photonctl token lab-7 --add /etc/photond/tokens >lab-7.token && photonctl reload\n",
+    "  photonctl token lab-7 --add /etc/photond/tokens >lab-7.token && photonctl reload\n"
+    "  photonctl token camera --instance 'lincam-3,lincam-3-*' --add /etc/photond/tokens >camera.token\n",
     token_run};

@@ -185,7 +185,8 @@ static const char *hello_fault(const Photon__Hello *hello, const char **field) {
 }
 
 /* Adds the rights of a token that is shown. Returns why the client may not come in; NULL: it may. */
-static const char *hello_authorize(pd_session *s, const Photon__Hello *hello) {
+static const char *hello_authorize(pd_session *s, const Photon__Hello *hello, const char **field) {
+    *field = "hello.token";
     if (hello->token.len) {
         const pd_token *token =
             pd_tokens_find(s->connection->server->access.tokens, hello->token.data, hello->token.len);
@@ -195,6 +196,10 @@ static const char *hello_authorize(pd_session *s, const Photon__Hello *hello) {
         s->token = *token;
         s->by_token = true;
         pd_connection_add_name(s->connection, "token", token->name);
+        if (!pd_token_speaks_for(token, s->instance)) {
+            *field = "hello.instance";
+            return "this token may not speak for this instance";
+        }
     }
     if (s->rights)
         return NULL;
@@ -253,10 +258,10 @@ static pd_heard session_hello(pd_session *s, const Photon__Hello *hello, uint64_
     snprintf(s->instance, sizeof s->instance, "%s", hello->instance);
     snprintf(s->software, sizeof s->software, "%s", hello->software);
     s->epoch = hello->epoch;
-    fault = hello_authorize(s, hello);
+    fault = hello_authorize(s, hello, &field);
     if (fault) {
         pd_count(&s->runs->engine->counters.not_authorized, 1);
-        return session_refuse(s, CODE(NOT_AUTHORIZED), "hello.token", offset, fault);
+        return session_refuse(s, CODE(NOT_AUTHORIZED), field, offset, fault);
     }
     return s->rights & PD_RIGHT_SEND ? session_arrive(s, offset) : session_come_in(s);
 }

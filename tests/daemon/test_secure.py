@@ -37,8 +37,9 @@ class Place:
         self.config.update(config or {})
         self.options = options
 
-    def token(self, name, rights="send"):
-        return photond.tool("photonctl", "token", name, "--rights", rights, "--add", self.tokens).strip()
+    def token(self, name, rights="send", instances=""):
+        bound = ["--instance", instances] if instances else []
+        return photond.tool("photonctl", "token", name, "--rights", rights, *bound, "--add", self.tokens).strip()
 
     def context(self, certificate=None):
         return ingest.tls_context(self.pki.ca, certificate)
@@ -163,6 +164,39 @@ def rights_are_kept_apart():
             c = ingest.Connection(d.tcp)
             c.send(pb.Hello(client_name="c", instance="i"))
             ended(c, pb.ERROR_NOT_AUTHORIZED)
+
+
+def a_token_speaks_for_its_instances_alone():
+    with Place() as place:
+        bound, free = place.token("bound", instances="cam-?,lab 7*".replace(" ", "?")), place.token("free")
+        with place.daemon() as d:
+            def comes(instance, token, epoch=1):
+                c = ingest.Connection(d.tls, tls=place.context())
+                c.hello(instance=instance, epoch=epoch, token=token.encode())
+                return c
+
+            owner = comes("other", free)
+            run = owner.open("others", run_id=b"r" * 16)
+            for instance in ("other", "cam-", "cam-33", "xcam-3", "lab 6", "CAM-3", "*"):
+                c = ingest.Connection(d.tls, tls=place.context())
+                c.send(pb.Hello(client_name="c", instance=instance, epoch=9, token=bound.encode()))
+                ended(c, pb.ERROR_NOT_AUTHORIZED, "hello.instance")
+            assert d.status()["counters"]["not_authorized"] == 7
+            owner.batch(run, stored.photons(np.random.default_rng(1), 100))  # nobody took its place
+            assert owner.close(run).last_sequence == 1
+            for instance in ("cam-3", "lab 7", "lab-7.b"):
+                check(d, records(comes(instance, bound)))
+            c = comes("cam-4", bound)
+            ingest.refused(lambda: c.open("others", run_id=b"r" * 16), pb.ERROR_NOT_AUTHORIZED)
+            with open(place.tokens) as f:
+                text = f.read()
+            with open(place.tokens, "w") as f:
+                f.write(text.replace("cam-?", "cam-4"))
+            photond.tool("photonctl", "reload", "--control", d.control)
+            ended(c, pb.ERROR_NOT_AUTHORIZED)  # bound to others than it was
+            comes("cam-4", bound, epoch=2).drop()
+        for wrong in ("", ",", "a,", "a,,b", "a b", "x" * 256):
+            photond.tool("photonctl", "token", "wrong", "--instance=" + wrong, expect=2)
 
 
 # ---- certificates ----
@@ -580,7 +614,8 @@ def users_of_the_ingest_socket():
 
 
 PARTS = {
-    "rights": [tokens_right_wrong_and_none, tokens_come_and_go, rights_are_kept_apart, users_of_the_control_socket,
+    "rights": [tokens_right_wrong_and_none, tokens_come_and_go, rights_are_kept_apart,
+               a_token_speaks_for_its_instances_alone, users_of_the_control_socket,
                users_of_the_ingest_socket, who_connects_too_often_is_refused],
     "certificates": [certificates_of_clients, a_certificate_or_a_token, a_client_knows_its_server,
                      what_is_configured_must_be_there],

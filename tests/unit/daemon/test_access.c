@@ -48,12 +48,12 @@ static pd_tokens *read_tokens(const char *text, pd_error *err) {
 static void tokens_are_found_by_their_secret_alone(void **state) {
     (void)state;
     pd_error err = {""};
-    char secret[2][PD_TOKEN_TEXT_BYTES], line[2][256], text[600];
+    char secret[2][PD_TOKEN_TEXT_BYTES], line[2][PD_TOKEN_LINE_BYTES], text[1200];
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pd_token_make(secret[i], &err), 0);
         assert_int_equal(strlen(secret[i]), 4 + 43);
-        assert_int_equal(pd_token_line(i ? "b" : "a", i ? PD_RIGHT_VIEW : PD_RIGHT_SEND, secret[i], line[i],
-                                       sizeof line[i], &err),
+        assert_int_equal(pd_token_line(i ? "b" : "a", i ? PD_RIGHT_VIEW : PD_RIGHT_SEND, i ? "cam-*" : NULL,
+                                       secret[i], line[i], &err),
                          0);
         assert_null(strstr(line[i], secret[i]));
     }
@@ -73,6 +73,11 @@ static void tokens_are_found_by_their_secret_alone(void **state) {
         pd_token other = *found;
         other.rights |= PD_RIGHT_CONTROL;
         assert_false(pd_tokens_still_has(tokens, &other));
+        other = *found;
+        strcpy(other.instances, "other");
+        assert_false(pd_tokens_still_has(tokens, &other));
+        assert_int_equal(pd_token_speaks_for(found, "it"), i == 0);
+        assert_true(pd_token_speaks_for(found, "cam-1"));
     }
     assert_null(pd_tokens_find(tokens, (const uint8_t *)"", 0));
     assert_null(pd_tokens_find(NULL, (const uint8_t *)"x", 1));
@@ -81,11 +86,61 @@ static void tokens_are_found_by_their_secret_alone(void **state) {
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF"
 
+static void patterns_of_instances(void **state) {
+    (void)state;
+    static const struct {
+        const char *patterns, *instance;
+        bool is;
+    } cases[] = {{"", "any", true},
+                 {"a", "a", true},
+                 {"a", "b", false},
+                 {"a", "aa", false},
+                 {"aa", "a", false},
+                 {"*", "any", true},
+                 {"?", "a", true},
+                 {"?", "ab", false},
+                 {"a*", "a", true},
+                 {"a*", "abc", true},
+                 {"a*", "ba", false},
+                 {"*a", "bca", true},
+                 {"*a", "ab", false},
+                 {"a*b*c", "aXbYbZc", true},
+                 {"a*b*c", "acb", false},
+                 {"*ab*", "aaab", true},
+                 {"a?c", "a,c", true},
+                 {"a?c", "a c", true},
+                 {"x,b*", "bcd", true},
+                 {"x,b*", "x", true},
+                 {"x,b*", "x,b", false},
+                 {"[a-c]", "b", false},
+                 {"[a-c]", "[a-c]", true},
+                 {"a\\*", "a*", false},
+                 {"*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pd_token token = {.name = "t"};
+        strcpy(token.instances, cases[i].patterns);
+        if (pd_token_speaks_for(&token, cases[i].instance) != cases[i].is)
+            fail_msg("\"%s\" and \"%s\"", cases[i].patterns, cases[i].instance);
+    }
+}
+
 static void files_that_are_no_tokens_are_refused_with_their_line(void **state) {
     (void)state;
-    static const char *const wrong[] = {"a send",           "a send 1234",   "a send " HASH "0",
-                                        "a send " HASH " ", "a  send " HASH, "a fly " HASH,
-                                        "a/b send " HASH,   " send " HASH,   "good send " HASH};
+    static const char *const wrong[] = {"a send",
+                                        "a send 1234",
+                                        "a send " HASH "0",
+                                        "a send " HASH " ",
+                                        "a  send " HASH,
+                                        "a fly " HASH,
+                                        "a/b send " HASH,
+                                        " send " HASH,
+                                        "good send " HASH,
+                                        "a send " HASH "  cam",
+                                        "a send " HASH " ,cam",
+                                        "a send " HASH " cam,",
+                                        "a send " HASH " a,,b",
+                                        "a send " HASH " a b",
+                                        "a send " HASH " a\tb"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pd_error err = {""};
         char text[256];
@@ -149,6 +204,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rights_read_as_they_are_written),
         cmocka_unit_test(tokens_are_found_by_their_secret_alone),
+        cmocka_unit_test(patterns_of_instances),
         cmocka_unit_test(files_that_are_no_tokens_are_refused_with_their_line),
         cmocka_unit_test(lists_of_users_are_read),
         cmocka_unit_test(an_address_has_a_reserve_and_then_its_rate),

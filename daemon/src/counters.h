@@ -37,6 +37,12 @@
     X(runs_failed, "runs failed")                                                                            \
     X(opens_refused, "opens refused")                                                                        \
     X(gaps, "gap records written into run files by the daemon")                                              \
+    X(gaps_hardware, "of these, for events that the hardware lost")                                          \
+    X(gaps_overflow, "for batches that were dropped, each gap counted once")                                 \
+    X(gaps_restart, "for runs gone on with after a restart of the daemon")                                   \
+    X(gaps_disk_pause, "for pauses of over a second because the disk was full")                              \
+    X(gaps_clock_step, "for steps of the wall clock")                                                        \
+    X(gaps_source_restart, "for later starts of the producer that took a run over")                          \
     X(exports, "exports in place")                                                                           \
     X(exports_failed, "exports that failed")                                                                 \
     X(exports_skipped, "export times that found the one before under way")                                   \

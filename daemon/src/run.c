@@ -259,6 +259,7 @@ void pd_run_close(pd_run *run, const char *reason) {
         run->close_when_open = true;
         return;
     }
+    pd_run__goes_on(run);
     run_move(run, PD_RUN_DRAINING);
     uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);

@@ -236,6 +236,7 @@ struct pd_run {
     uint64_t loss_item, loss_count;      /* what the hardware lost and no record says yet */
     uint64_t n_losses, last_loss, last_loss_count;
     uint64_t last_clock_ns; /* 0: no pair yet */
+    uint64_t held_ns;       /* since when it waits for room on the disk; 0: it does not */
     bool instrument_time_known;
     int64_t instrument_time; /* the last one told */
 
@@ -392,11 +393,20 @@ int pd_run__own_attribute(pd_run *run, const char *key, const char *value);
 void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n);
 #define PD_SOFTWARE "photond " PHOTOND_VERSION
 
+/* run_gaps.c: what interrupted the run without a loss is written down. */
+void pd_run__held(pd_run *run);                  /* a batch has to wait for room */
+void pd_run__goes_on(pd_run *run);               /* one is taken */
+void pd_run__epoch(pd_run *run, uint64_t epoch); /* of the producer's start that speaks for it now */
+void pd_run_clock_stepped(pd_run *run, double seconds);
+
 /* run_records.c */
 struct json_t *pd_run__gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
                                 const char *cause, uint64_t utc_ns); /* NULL: out of memory */
 /* A record of the daemon's own; `json` is taken, NULL counts as out of memory. Returns 0, or -1 when out of memory. */
 int pd_run__record(pd_run *run, pd_record_kind kind, uint64_t number, struct json_t *json);
+/* A gap in which nothing is missing, where the run is now; one member more unless NULL; durable with the next sync. */
+void pd_run__gap(pd_run *run, atomic_uint_fast64_t *counter, const char *cause, const char *member,
+                 double value);
 void pd_run__lost(pd_run *run, uint64_t item, uint64_t count); /* by the hardware, before this item */
 /* Those that are due: before a mark, or the close. Returns 0, or -1 when memory is short for one that the run cannot be gone
  * on with without. */

@@ -285,8 +285,10 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
     if (taken != PD_TAKEN)
         return taken;
     bool fits = batch_fits(run, batch);
-    if (!fits && !run->dropped.allowed)
+    if (!fits && !run->dropped.allowed) {
+        pd_run__held(run);
         return PD_NO_ROOM;
+    }
     uint32_t crc32c = wire_batch_crc32c(batch);
     if (crc32c != batch->crc32c) {
         refuse(why, PHOTON__ERROR_CODE__ERROR_CHECKSUM, batch, "batch.crc32c", "");
@@ -296,6 +298,8 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
         why->sequence = batch->sequence;
         return PD_REFUSED;
     }
+    if (fits)
+        pd_run__goes_on(run);
     batch_note(run, batch);
     if (fits)
         batch_store(run, batch);

@@ -88,6 +88,7 @@ static int drop_write(pd_run *run, uint32_t g) {
         run->n_records[PD_RECORD_GAP]++;
         run->dropped.n_records++;
         pd_count(&run->engine->counters.gaps, 1);
+        pd_count(&run->engine->counters.gaps_overflow, 1);
     }
     gap->number = number;
     gap->written = true;

@@ -20,6 +20,7 @@
 enum {
     RECORDS_LOSSES_MAX = 1000, /* gaps of the hardware: later ones are added to the last */
     RECORDS_NOTES_MAX = 10000, /* markers of a run with which the daemon adds another */
+    RECORDS_GAPS_MAX = 10000,  /* records of gaps of a run with which the daemon adds another of most kinds */
     RECORDS_NOTE_BYTES = 2000,
     RECORDS_KEY_BYTES = 40
 };
@@ -151,6 +152,23 @@ static void records_loss(pd_run *run) {
     run->last_loss_count = count;
     run->loss_count = 0;
     pd_count(&run->engine->counters.gaps, !merge);
+    pd_count(&run->engine->counters.gaps_hardware, !merge);
+}
+
+void pd_run__gap(pd_run *run, atomic_uint_fast64_t *counter, const char *cause, const char *member,
+                 double value) {
+    pd_count(counter, 1);
+    if (run->n_records[PD_RECORD_GAP] >= RECORDS_GAPS_MAX)
+        return;
+    json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, cause, pd_utc_ns());
+    if (json && member)
+        json_object_set_new(json, member, json_real(value));
+    if (pd_run__record(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) != 0)
+        return;
+    run->n_records[PD_RECORD_GAP]++;
+    pd_count(&run->engine->counters.gaps, 1);
+    run->sync_wanted = true;
+    pd_run__mark_due(run);
 }
 
 static void records_clock(pd_run *run, uint64_t now) {
@@ -204,5 +222,6 @@ void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t 
     json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, "restart", pd_utc_ns());
     if (pd_run__record(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) == 0)
         run->n_records[PD_RECORD_GAP]++;
+    pd_count(&run->engine->counters.gaps_restart, 1);
     pd_count(&run->engine->counters.gaps, 1);
 }

@@ -118,7 +118,7 @@ int pd_session__reserve_attachment(pd_session *s) {
 pd_attachment *pd_session__attach(pd_session *s, pd_run *run) {
     pd_attachment *a = &s->attached[s->n_attached++];
     *a = (pd_attachment){.run = run};
-    run->epoch = s->epoch;
+    pd_run__epoch(run, s->epoch);
     pd_run_attach(run, &session_run_events, s);
     return a;
 }

@@ -36,6 +36,7 @@ static void watch_tick(uv_timer_t *timer) {
     if (late_ms > watch->period_ms + WATCH_LATE_MS)
         pd_log(PD_LOG_WARNING, "the loop was held up for %.1f s", (double)(late_ms - watch->period_ms) / 1e3);
     watch->ticked_ns = now;
+    pd_clock_watch_look(&watch->clock, &watch->look->server->runs);
     pd_look_line(watch->look, line, stuck);
     watch_feed(watch, stuck);
     watch_tell(watch, now, line);

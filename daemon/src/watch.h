@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "clock_watch.h"
 #include "look.h"
 
 typedef struct pd_watch {
@@ -16,6 +17,7 @@ typedef struct pd_watch {
     uint64_t watchdog_ms; /* 0: there is none */
     uint64_t period_ms;
     uint64_t ticked_ns;
+    pd_clock_watch clock;
     uint64_t told_ns; /* when the status line was told last; 0: never */
     bool withheld;    /* the watchdog is not fed */
     char line[PD_LOOK_LINE_BYTES];

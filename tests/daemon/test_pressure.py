@@ -203,6 +203,7 @@ def a_full_disk_is_a_pause():
         photond.wait_for(lambda: len(paused()) > heard)  # told again, as a sign of life
         assert c.acks[run.run].received < len(sent)
         assert daemon.log().count("the disk is full") == 1 and "room on the disk again" not in daemon.log(), daemon.log()
+        time.sleep(1.2)
         small.grow(60)
         sender.join()
         c.wait_ack(run, received=len(sent))
@@ -211,7 +212,11 @@ def a_full_disk_is_a_pause():
         assert daemon.status()["counters"]["disk_full"] == 1
         assert daemon.log().count("the disk is full") == 1, daemon.log()
         assert daemon.log().count("room on the disk again") == 1, daemon.log()
-        stored.File(daemon.path("patient.photons")).expect(stored.joined(sent))
+        file = stored.File(daemon.path("patient.photons"))
+        file.expect(stored.joined(sent))
+        gaps = stored.gaps(file)
+        assert gaps and all(g["cause"] == "disk_pause" and g["count"] == 0 and g["seconds"] > 1 and 0 < g["item"] < n * len(sent) for g in gaps), gaps
+        assert daemon.status()["counters"]["gaps_disk_pause"] == len(gaps)
 
 
 def fill(daemon, c, run, rng, most=10**7):

@@ -61,7 +61,12 @@ def runs_on_both_survive_a_kill():
             for i in range(2, 4):
                 c.batch(run, sent[name][i])
             assert c.close(run).last_sequence == 4
-        stored.File(daemon.path("here.photons")).expect(stored.joined(sent["here"]))
+        here = stored.File(daemon.path("here.photons"))
+        here.expect(stored.joined(sent["here"]))
+        told = [(g["item"], g["count"], g["cause"]) for g in stored.gaps(here)]
+        assert told == [(10000, 0, "restart"), (10000, 0, "source_restart")], told
+        counters = daemon.status()["counters"]
+        assert (counters["gaps"], counters["gaps_restart"], counters["gaps_source_restart"]) == (4, 2, 2), counters
         stored.File(os.path.join(daemon.second, "there.photons")).expect(stored.joined(sent["there"]))
         for folder, name in ((daemon.data, "here"), (daemon.second, "there")):
             left = {n for n in os.listdir(folder) if n[0] != "."}

@@ -1,4 +1,5 @@
 """What a run left behind, read by the independent reference implementation (tests/interop/d7/d7ref.py), and columns to send."""
+import json
 import os
 import sys
 
@@ -35,6 +36,11 @@ class File:
 
 
 LINCAM = ("/photons/x", "/photons/y", "/photons/dt", "/photons/ms")
+
+
+def gaps(file):
+    """Its gap records, in order."""
+    return [json.loads(value) for key, value in sorted(file.attributes.items()) if key.startswith("photond.gap.")]
 
 
 def photons(rng, n, ms=None):

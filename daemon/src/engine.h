@@ -17,12 +17,14 @@
 #include "rate.h"
 #include "recovery_state.h"
 #include "run_names.h"
+#include "stages.h"
 #include "volume.h"
 
 typedef struct pd_engine {
     uv_loop_t *loop;
     const pd_config *config;
     pd_counters counters;
+    pd_stages stages;
     pd_inbox inbox;
     pd_ring ring;
     pd_budget receive;                      /* memory for long messages */

@@ -357,6 +357,7 @@ json_t *pd_look_status(void *user, const json_t *request, pd_error *err) {
     json_t *json = NULL;
     if (look_runs(look->server, now, &v) == 0 && look_connections(look->server, now, &v) == 0) {
         look_armed(look->server, now, &v);
+        pd_look_stages(look->server, v.status.stages);
         look_health(look->server, now, &v);
         json = pd_status_json(&v.status);
     }

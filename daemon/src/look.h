@@ -31,6 +31,9 @@ const char **pd_look_listen(pd_look *look, const pd_listener *listeners, size_t 
 /* The control command "status"; `user` is the pd_look. */
 json_t *pd_look_status(void *user, const json_t *request, pd_error *err);
 
+/* look_stages.c: what came into each stage of the way of events, went out of it, and is in it. */
+void pd_look_stages(const pd_server *server, pd_status_stage stages[PD_STAGES]);
+
 /* The health as status tells it, and in one line what goes on: "2 runs open, 365000 photons/s, ...". `stuck` is set to why a
  * thread of the daemon counts as dead, "" when none does. */
 enum { PD_LOOK_LINE_BYTES = 384 };

@@ -25,6 +25,7 @@ typedef struct pd_page {
     uint32_t n_items;
     uint64_t first_item;
     bool sealed;   /* takes no more items */
+    bool written;  /* it is back from the writer */
     bool given_up; /* its run failed while it was being encoded */
     int encode_result;
     uv_work_t work;

@@ -57,7 +57,7 @@ void pd_run__flush(pd_run *run) {
             return;
         pd_list_pop(&run->order);
         if (next->task->kind == PD_TASK_PAGE)
-            pd_slot_move(&pd_container_of(next, pd_page, order)->slot, PD_SLOT_WRITING);
+            pd_run__page_to_writer(pd_container_of(next, pd_page, order));
         else if (next->task->kind == PD_TASK_CLOSE)
             run_move(run, PD_RUN_CLOSING);
         pd_run__submit(run, next->part, next->task);
@@ -82,6 +82,7 @@ static void run_handle_closed(uv_handle_t *handle) {
 /* Whoever listens is told, the promise on the ring is taken back; the memory goes with the last handle. */
 static void run_end(pd_run *run) {
     run_move(run, PD_RUN_ENDED);
+    pd_stage_drop(&run->engine->stages, PD_STAGE_SUMMARY, PD_CAUSE_FAILED, pd_run_summary_backlog(run));
     pd_run_summary_release(run);
     pd_run__unreserve(run);
     run->engine->room_came = true;
@@ -139,6 +140,14 @@ void pd_run__progress(pd_run *run) {
     }
 }
 
+static void run_count_failed(pd_run *run) {
+    uint64_t lost = pd_run_photons_in_flight(run),
+             in_ring = run->groups[run->photon_group].items - run->photons_paged;
+    pd_count(&run->engine->counters.photons_discarded, lost);
+    pd_stage_drop(&run->engine->stages, PD_STAGE_DISK, PD_CAUSE_FAILED, lost);
+    pd_stage_drop(&run->engine->stages, PD_STAGE_RING, PD_CAUSE_FAILED, in_ring);
+}
+
 void pd_run__fail(pd_run *run, const char *text) {
     if (run->state == PD_RUN_FAILED || run->state == PD_RUN_ENDED)
         return;
@@ -152,7 +161,7 @@ void pd_run__fail(pd_run *run, const char *text) {
     if (was_open) {
         pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
         pd_count(&run->engine->counters.runs_failed, 1);
-        pd_count(&run->engine->counters.photons_discarded, pd_run_photons_in_flight(run));
+        run_count_failed(run);
         pd_run__give_up(run);
     }
     if (run->events)

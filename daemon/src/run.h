@@ -179,8 +179,9 @@ struct pd_run {
     uint32_t n_groups;
     pd_column *columns; /* [n_columns] */
     uint32_t n_columns;
-    uint32_t photon_group; /* whose items are the run's photons */
-    pd_rebase rebase;      /* of ms indices, on their way into pages */
+    uint32_t photon_group;  /* whose items are the run's photons */
+    uint64_t photons_paged; /* of them, in pages that the writer has written */
+    pd_rebase rebase;       /* of ms indices, on their way into pages */
     pd_run_drop dropped;
 
     pd_quota quota;
@@ -326,6 +327,9 @@ uint64_t pd_run_photons(const pd_run *run);
 uint64_t pd_run_photons_durable(const pd_run *run);
 uint64_t pd_run_photons_in_flight(const pd_run *run);
 
+/* The column by which its photons are counted. */
+uint32_t pd_run_photon_column(const pd_run *run);
+
 /* Bytes of batches that could be taken now. */
 uint64_t pd_run_credit(const pd_run *run);
 
@@ -372,6 +376,7 @@ void pd_run__refill(pd_run *run, uint32_t column, const d7_tail_slot *slot, uint
 void pd_run__seal_all(pd_run *run); /* whatever is filling becomes a short page */
 void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes that the loop holds */
 void pd_run__release(pd_run *run, pd_page *page);
+void pd_run__page_to_writer(pd_page *page);
 void pd_run__append_index(pd_run *run, uint32_t column, uint64_t index, uint64_t n); /* n times, as it is */
 /* Whether it is the next one; `message` is the name of the message it stands in. */
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);

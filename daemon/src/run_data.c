@@ -16,9 +16,31 @@ void pd_run__release(pd_run *run, pd_page *page) {
         run->engine->room_came = true;
 }
 
+/* Photons of a page: 0 in those of other columns. */
+static uint64_t page_photons(const pd_page *page) {
+    return page->column == pd_run_photon_column(page->run) ? page->n_items : 0;
+}
+
+static void page_count_written(pd_page *page) {
+    pd_run *run = page->run;
+    pd_stages *stages = &run->engine->stages;
+    uint64_t n = page_photons(page);
+    page->written = true;
+    if (page->task.task.result != 0) {
+        pd_stage_drop(stages, PD_STAGE_WRITER, PD_CAUSE_FAILED, n);
+        return;
+    }
+    pd_stage_out(stages, PD_STAGE_WRITER, n);
+    if (run->state == PD_RUN_FAILED)
+        return; /* all that it had in the ring was given up */
+    pd_stage_out(stages, PD_STAGE_RING, n);
+    run->photons_paged += n;
+}
+
 static void page_written(pd_event *event) {
     pd_page *page = pd_container_of(event, pd_page, task.task.event);
     pd_run *run = page->run;
+    page_count_written(page);
     pd_run__back(run, &page->task.task);
     pd_run__release(run, page);
     pd_run__progress(run);
@@ -39,6 +61,10 @@ static void page_encoded(uv_work_t *work, int status) {
     pd_run *run = page->run;
     run->n_encoding--;
     pd_slot_move(&page->slot, PD_SLOT_ENCODED);
+    if (page->given_up || page->encode_result != 0)
+        pd_stage_drop(&run->engine->stages, PD_STAGE_ENCODER, PD_CAUSE_FAILED, page_photons(page));
+    else
+        pd_stage_out(&run->engine->stages, PD_STAGE_ENCODER, page_photons(page));
     if (page->given_up) {
         pd_run__release(run, page);
     } else if (page->encode_result != 0) {
@@ -52,6 +78,11 @@ static void page_encoded(uv_work_t *work, int status) {
     pd_run__progress(run);
 }
 
+void pd_run__page_to_writer(pd_page *page) {
+    pd_slot_move(&page->slot, PD_SLOT_WRITING);
+    pd_stage_in(&page->run->engine->stages, PD_STAGE_WRITER, page_photons(page));
+}
+
 static pd_page *page_begin(pd_run *run, uint32_t c) {
     pd_column *column = &run->columns[c];
     pd_page *page = (pd_page *)(void *)pd_ring_take(&run->engine->ring, &run->quota);
@@ -59,7 +90,7 @@ static pd_page *page_begin(pd_run *run, uint32_t c) {
     page->column = c;
     page->n_items = 0;
     page->first_item = column->items;
-    page->sealed = page->given_up = false;
+    page->sealed = page->written = page->given_up = false;
     page->next_held = NULL;
     column->filling = page;
     pd_run_summary_hold(run, page);
@@ -76,6 +107,7 @@ void pd_run__refill(pd_run *run, uint32_t c, const d7_tail_slot *slot, uint32_t 
     (void)failed;
     page->n_items = n_items;
     column->items += n_items;
+    pd_stage_in(&run->engine->stages, PD_STAGE_RING, page_photons(page));
 }
 
 /* Takes no more: into the run's order, and to the pool. */
@@ -91,6 +123,7 @@ static void page_seal(pd_run *run, pd_column *column) {
     };
     pd_run__order(run, &page->order, &page->task.task, false);
     pd_slot_move(&page->slot, PD_SLOT_ENCODING);
+    pd_stage_in(&run->engine->stages, PD_STAGE_ENCODER, page_photons(page));
     run->n_encoding++;
     int failed = uv_queue_work(run->engine->loop, &page->work, page_encode, page_encoded);
     assert(failed == 0); /* it only fails without a function to call */
@@ -250,6 +283,7 @@ static void batch_note(pd_run *run, const wire_batch *batch) {
     run->lost_before = saturated_sum(run->lost_before, batch->lost_before);
     pd_count(&run->engine->counters.batches_received, 1);
     pd_count(&run->engine->counters.photons_received, batch->counts[run->photon_group]);
+    pd_stage_in(&run->engine->stages, PD_STAGE_RING, batch->counts[run->photon_group]);
 }
 
 static void batch_store(pd_run *run, const wire_batch *batch) {
@@ -257,6 +291,9 @@ static void batch_store(pd_run *run, const wire_batch *batch) {
         column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
     for (uint32_t g = 0; g < run->n_groups; g++)
         run->groups[g].items += batch->counts[g];
+    pd_stage_in(&run->engine->stages, PD_STAGE_DISK, batch->counts[run->photon_group]);
+    if (run->summary.summary)
+        pd_stage_in(&run->engine->stages, PD_STAGE_SUMMARY, batch->counts[run->photon_group]);
     pd_run__drop_over(run);
 }
 
@@ -316,8 +353,12 @@ uint64_t pd_run_photons(const pd_run *run) {
     return run->groups[run->photon_group].items + run->dropped.photons;
 }
 
+uint32_t pd_run_photon_column(const pd_run *run) {
+    return run->groups[run->photon_group].columns[0];
+}
+
 uint64_t pd_run_photons_durable(const pd_run *run) {
-    return run->columns[run->groups[run->photon_group].columns[0]].durable_items;
+    return run->columns[pd_run_photon_column(run)].durable_items;
 }
 
 uint64_t pd_run_photons_in_flight(const pd_run *run) {

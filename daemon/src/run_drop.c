@@ -177,6 +177,7 @@ void pd_run__drop(pd_run *run, const wire_batch *batch) {
     d->batches++;
     drop_note_range(d, batch->sequence);
     pd_count(&run->engine->counters.photons_dropped, n);
+    pd_stage_drop(&run->engine->stages, PD_STAGE_RING, PD_CAUSE_OVERFLOW, n);
     pd_count(&run->engine->counters.batches_dropped, 1);
     pd_run__drop_pay(run);
     drop_log(run);

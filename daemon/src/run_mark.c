@@ -47,8 +47,10 @@ static void mark_moved(pd_run *run) {
 }
 
 static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
-    if (c == run->groups[run->photon_group].columns[0])
+    if (c == pd_run_photon_column(run)) {
         pd_count(&run->engine->counters.photons_durable, items - run->columns[c].durable_items);
+        pd_stage_out(&run->engine->stages, PD_STAGE_DISK, items - run->columns[c].durable_items);
+    }
     run->columns[c].durable_items = items;
 }
 

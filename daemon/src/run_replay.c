@@ -149,7 +149,7 @@ void pd_run_replay_work(pd_run *run) {
 
 void pd_run_replay_done(pd_run *run) {
     pd_run_replay *r = replay_of(run);
-    run->summary.binned[r->group] += r->n_binned;
+    pd_run_summary_binned(run, r->group, r->n_binned);
     run->summary.changed = true;
     if (r->result == 0)
         return;

@@ -18,6 +18,8 @@ static int resume_count(pd_run *run, const d7_tail_slot *slot, pd_refusal *why) 
             return resume_refuse(why, "its tail is of other datasets than its attributes tell");
         if (c != group->columns[0] && group->items != d.items)
             return resume_refuse(why, "columns of a group differ in length");
+        if (c == pd_run_photon_column(run))
+            run->photons_paged = d.items - d.n_partial;
         group->items = column->items = column->durable_items = column->written_items = d.items;
     }
     return 0;
@@ -50,6 +52,7 @@ int pd_run_resume(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_f
     run->received = run->durable = run->marked = run->synced = slot->sequence;
     run->last_durable_ns = uv_hrtime();
     resume_pages(run, slot);
+    pd_stage_in(&engine->stages, PD_STAGE_SUMMARY, pd_run_summary_backlog(run));
     pd_run__running(run, file, spec->name);
     pd_run__records_resume(run, spec->attributes, spec->n_attributes);
     pd_run__made_by(run, spec->attributes, spec->n_attributes);

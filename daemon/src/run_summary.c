@@ -152,11 +152,13 @@ static void export_back(pd_event *event) {
     s->exporting = false;
     if (s->job.result == 0) {
         s->exports++;
+        pd_stage_out(&run->engine->stages, PD_STAGE_EXPORTER, 1);
         s->last_failed = false;
         s->last_export_ns = uv_hrtime();
         s->last_export_photons = s->job_photons;
         pd_count(&run->engine->counters.exports, 1);
     } else {
+        pd_stage_drop(&run->engine->stages, PD_STAGE_EXPORTER, PD_CAUSE_FAILED, 1);
         s->exports_failed++;
         s->changed = true;
         s->last_failed = true;
@@ -185,6 +187,13 @@ static void summary_export(pd_run *run) {
                              .user = run};
     s->exported.happened = export_back;
     s->exporting = pd_exporter_submit(run->exporter, &s->job) == 0;
+    pd_stage_in(&run->engine->stages, PD_STAGE_EXPORTER, s->exporting);
+}
+
+void pd_run_summary_binned(pd_run *run, uint32_t group, uint64_t n) {
+    run->summary.binned[group] += n;
+    if (group == run->photon_group)
+        pd_stage_out(&run->engine->stages, PD_STAGE_SUMMARY, n);
 }
 
 static void job_attributes_release(pd_run_summary *s) {
@@ -214,7 +223,7 @@ static void summary_done(uv_work_t *work, int status) {
         if (s->job_result != 0)
             summary_failed(run);
         for (uint32_t t = 0; t < s->n_tiles; t++)
-            s->binned[s->tiles[t].group] += s->tiles[t].n_items;
+            pd_run_summary_binned(run, s->tiles[t].group, s->tiles[t].n_items);
     }
     for (uint32_t c = 0; c < run->n_columns; c++)
         summary_release_column(run, &run->columns[c]);
@@ -364,6 +373,12 @@ void pd_run_summary_finish(pd_run *run) {
     s->final_wanted = true;
     summary_want_freeze(run);
     pd_run_summary_kick(run);
+}
+
+uint64_t pd_run_summary_backlog(const pd_run *run) {
+    return run->summary.summary
+               ? run->groups[run->photon_group].items - run->summary.binned[run->photon_group]
+               : 0;
 }
 
 bool pd_run_summary_idle(const pd_run *run) {

@@ -98,6 +98,12 @@ void pd_run_summary_kick(struct pd_run *run);
 /* The last export is wanted now. */
 void pd_run_summary_finish(struct pd_run *run);
 
+/* So many more items of a group are binned. */
+void pd_run_summary_binned(struct pd_run *run, uint32_t group, uint64_t n);
+
+/* Photons that are not binned yet. */
+uint64_t pd_run_summary_backlog(const struct pd_run *run);
+
 /* Nothing of it is under way; after pd_run_summary_finish(): and the last export was done. */
 bool pd_run_summary_idle(const struct pd_run *run);
 

@@ -121,6 +121,9 @@ pd_heard pd_session__unknown_run(pd_session *s, uint32_t handle, const char *fie
 }
 
 void pd_session_leave(pd_session *s) {
+    if (s->batch_waits)
+        pd_stage_drop(&s->runs->engine->stages, PD_STAGE_SOCKET, PD_CAUSE_CONNECTION, s->batch_photons);
+    s->batch_waits = false;
     for (size_t i = 0; i < s->n_attached; i++)
         pd_run_detach(s->attached[i].run);
     free(s->attached);

@@ -61,8 +61,10 @@ typedef struct pd_session {
     pd_attachment *attached; /* [n_attached] */
     size_t n_attached, cap_attached;
     uint32_t last_handle;
-    uint64_t complaints;  /* Errors sent */
-    uint64_t body_offset; /* in the stream, of the message at hand without its prefix */
+    bool batch_waits;       /* the message at hand is a batch for which there is no room yet */
+    uint64_t batch_photons; /* of it */
+    uint64_t complaints;    /* Errors sent */
+    uint64_t body_offset;   /* in the stream, of the message at hand without its prefix */
 } pd_session;
 
 typedef enum pd_heard {

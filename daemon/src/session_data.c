@@ -154,14 +154,39 @@ static pd_attachment *data_run(pd_session *s, uint32_t run, uint64_t sequence, c
     return NULL;
 }
 
+/* Photons of a batch, as many as came, whatever it says of itself. */
+static uint64_t batch_photons(pd_session *s, const wire_batch *batch) {
+    const pd_attachment *a = pd_session__by_handle(s, batch->run);
+    uint32_t c = a ? pd_run_photon_column(a->run) : UINT32_MAX;
+    return c < batch->n_columns ? batch->columns[c].bytes / a->run->columns[c].item_bytes : 0;
+}
+
+/* One that waits is looked at again and again: it comes once. */
+static void batch_count_in(pd_session *s, const wire_batch *batch) {
+    if (s->batch_waits)
+        return;
+    s->batch_photons = batch_photons(s, batch);
+    pd_stage_in(&s->runs->engine->stages, PD_STAGE_SOCKET, s->batch_photons);
+}
+
+static void batch_count_out(pd_session *s, pd_taken taken) {
+    pd_stages *stages = &s->runs->engine->stages;
+    s->batch_waits = taken == PD_NO_ROOM;
+    if (taken == PD_TAKEN || taken == PD_DROPPED)
+        pd_stage_out(stages, PD_STAGE_SOCKET, s->batch_photons);
+    else if (taken != PD_NO_ROOM)
+        pd_stage_drop(stages, PD_STAGE_SOCKET, taken == PD_DUPLICATE ? PD_CAUSE_DUPLICATE : PD_CAUSE_REFUSED,
+                      s->batch_photons);
+}
+
 pd_heard pd_session__batch(pd_session *s, const wire_batch *batch, uint64_t offset) {
     pd_heard heard;
-    pd_attachment *a = data_run(s, batch->run, batch->sequence, "batch.run", offset, &heard);
-    if (!a)
-        return heard;
     pd_refusal why = {0};
-    pd_taken taken = pd_run_batch(a->run, batch, &why);
-    return data_taken(s, a, taken, &why, refusal_ends(why.code), offset);
+    batch_count_in(s, batch);
+    pd_attachment *a = data_run(s, batch->run, batch->sequence, "batch.run", offset, &heard);
+    pd_taken taken = a ? pd_run_batch(a->run, batch, &why) : PD_REFUSED;
+    batch_count_out(s, taken);
+    return a ? data_taken(s, a, taken, &why, refusal_ends(why.code), offset) : heard;
 }
 
 pd_heard pd_session__attributes(pd_session *s, const Photon__Attributes *m, uint64_t offset) {

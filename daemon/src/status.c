@@ -130,6 +130,31 @@ static json_t *status_counters(const pd_status_counters *counters) {
     return c;
 }
 
+static json_t *status_stage(const pd_status_stage *stage) {
+    static const char *const causes[] = {
+#define STATUS_CAUSE(name, text) text,
+        PD_CAUSE_MAP(STATUS_CAUSE)
+#undef STATUS_CAUSE
+    };
+    json_t *j = json_object(), *dropped = json_object();
+    status_count(j, "in", stage->count.in);
+    status_count(j, "out", stage->count.out);
+    status_count(j, "in_flight", stage->in_flight);
+    for (size_t i = 0; i < PD_CAUSES; i++)
+        if (stage->count.dropped[i] > 0)
+            status_count(dropped, causes[i], stage->count.dropped[i]);
+    json_object_set_new(j, "dropped", dropped);
+    return j;
+}
+
+static json_t *status_stages(const pd_status_stage *stages) {
+    json_t *j = json_object();
+#define STATUS_STAGE(name, text) json_object_set_new(j, text, status_stage(&stages[PD_STAGE_##name]));
+    PD_STAGE_MAP(STATUS_STAGE)
+#undef STATUS_STAGE
+    return j;
+}
+
 static json_t *status_ring(const pd_status *s) {
     json_t *r = json_object();
     status_count(r, "slots", s->ring_slots);
@@ -222,6 +247,7 @@ json_t *pd_status_json(const pd_status *s) {
     if (s->recovery)
         json_object_set_new(j, "recovery", status_recovery(s->recovery));
     json_object_set_new(j, "counters", status_counters(&s->counters));
+    json_object_set_new(j, "stages", status_stages(s->stages));
     json_t *runs = json_array(), *connections = json_array(), *armed = json_array();
     for (size_t i = 0; i < s->n_runs; i++)
         json_array_append_new(runs, status_run(&s->runs[i]));

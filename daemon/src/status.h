@@ -10,6 +10,7 @@
 
 #include "counters.h"
 #include "recovery_state.h"
+#include "stages.h"
 
 /* How it goes. Degraded: it works, but somebody should look (a stalled or silent client, a failed
  * export, a disk that is full and waited for). Not OK: data is being lost or cannot be stored. */
@@ -94,6 +95,12 @@ typedef struct pd_status_armed {
     double age_s;
 } pd_status_armed;
 
+/* A stage that events go through, as it is now. */
+typedef struct pd_status_stage {
+    pd_stage_count count;
+    uint64_t in_flight; /* in it */
+} pd_status_stage;
+
 /* What counters.h counts, and what is counted elsewhere. */
 #define PD_STATUS_COUNTER_MAP(X)                                                                             \
     PD_COUNTER_MAP(X)                                                                                        \
@@ -123,7 +130,8 @@ typedef struct pd_status {
     uint32_t stalled;                                 /* connections held back now */
     double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
 
-    uint64_t certificates_pending;     /* closed files whose certificate is not made yet */
+    uint64_t certificates_pending; /* closed files whose certificate is not made yet */
+    pd_status_stage stages[PD_STAGES];
     const pd_recovery_state *recovery; /* of the start; NULL: none */
     pd_status_counters counters;
     const pd_status_volume *volumes; /* [n_volumes] the first is that of data_dir; one at least */

@@ -84,7 +84,9 @@ class Daemon:
     def status(self):
         out = subprocess.run([require.built("photonctl"), "status", "--json", "--control", self.control], check=True,
                              stdout=subprocess.PIPE, text=True, timeout=120).stdout
-        return json.loads(out)
+        status = json.loads(out)
+        check_balance(status)
+        return status
 
     def peak_kb(self):
         with open("/proc/%d/status" % self.process.pid) as f:
@@ -114,6 +116,26 @@ class Daemon:
             print(self.log()[-8000:])
         if self._temporary:
             self._temporary.cleanup()
+
+
+def check_balance(status):
+    """The counters balance at every look: what came into a stage has left it, was dropped, or is in it; what was received is stored,
+    dropped or on its way; and the stages agree with each other."""
+    counters, stages = status["counters"], status["stages"]
+    for name, s in stages.items():
+        assert s["in"] == s["out"] + s["in_flight"] + sum(s["dropped"].values()), (name, s, status)
+    on_their_way = sum(r["photons_in_flight"] for r in status["runs"])
+    ways = ("photons_durable", "photons_discarded", "photons_dropped", "photons_rolled_back")
+    assert counters["photons_received"] == sum(counters[w] for w in ways) + on_their_way, status
+    assert counters["photons_received"] == stages["socket"]["out"], status
+    assert counters["photons_dropped"] == stages["ring"]["dropped"].get("overflow", 0), status
+    assert counters["photons_received"] == counters["photons_dropped"] + stages["disk"]["in"], status
+    assert stages["ring"]["in"] >= counters["photons_received"], status  # and what a recovery found in no page
+    assert stages["writer"]["out"] >= stages["ring"]["out"], status
+    for run in status["runs"]:
+        c = run["counters"]
+        lost = 0 if run["state"] != "failed" else c["photons"] - c["photons_durable"] - c["dropped_photons"]
+        assert c["photons"] == c["photons_durable"] + c["dropped_photons"] + run["photons_in_flight"] + lost, run
 
 
 def tool(name, *arguments, expect=0, text=True, **options):

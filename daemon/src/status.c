@@ -176,6 +176,15 @@ static json_t *status_disk(const pd_status_volume *volume) {
     return d;
 }
 
+static json_t *status_syncs(const pd_disk_syncs *syncs) {
+    json_t *s = json_object();
+    status_count(s, "n", syncs->n);
+    status_number(s, "median_ms", (double)syncs->median_ns / 1e6);
+    status_number(s, "p99_ms", (double)syncs->p99_ns / 1e6);
+    status_number(s, "longest_ms", (double)syncs->longest_ns / 1e6);
+    return s;
+}
+
 static json_t *status_volumes(const pd_status *s) {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_volumes; i++) {
@@ -186,6 +195,7 @@ static json_t *status_volumes(const pd_status *s) {
         status_count(v, "runs", volume->n_runs);
         status_number(v, "busy_s", volume->busy_s);
         status_number(v, "export_s", volume->export_s);
+        json_object_set_new(v, "syncs", status_syncs(&volume->syncs));
         json_array_append_new(list, v);
     }
     return list;

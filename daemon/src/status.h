@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "counters.h"
+#include "disk.h"
 #include "recovery_state.h"
 #include "stages.h"
 
@@ -86,6 +87,7 @@ typedef struct pd_status_volume {
     bool full;           /* a run waits for room */
     double busy_s;       /* that a thread has been waiting for the disk; 0: none is */
     double export_s;     /* that an export has been under way; 0: none is */
+    pd_disk_syncs syncs;
 } pd_status_volume;
 
 /* A run that waits for its producer. */

@@ -30,7 +30,9 @@ static int syncer_open(pd_syncer *s, pd_open_task *open) {
 }
 
 static int syncer_mark(pd_syncer *s, pd_mark_task *mark) {
+    uint64_t began_ns = uv_hrtime();
     int code = pd_file_sync(mark->task.file);
+    pd_disk_took(&s->disk->syncs, uv_hrtime() - began_ns);
     pd_count(code ? &s->disk->counters->sync_failures : &s->disk->counters->syncs, 1);
     return code ? code : pd_file_check_name(mark->task.file);
 }

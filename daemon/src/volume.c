@@ -288,6 +288,7 @@ pd_volume_state pd_volume_look(const pd_volume *v) {
     return (pd_volume_state){
         .full = atomic_load_explicit(&v->disk.n_full, memory_order_relaxed) > 0,
         .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
+        .syncs = pd_disk_look(&v->disk.syncs),
         .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
     };
 }

@@ -34,6 +34,7 @@
 #include "counters.h"
 #include "datadir.h"
 #include "dataset.h"
+#include "disk.h"
 #include "error.h"
 #include "inbox.h"
 
@@ -152,6 +153,7 @@ typedef struct pd_volume_state {
     bool full;           /* a write waits for room */
     uint64_t busy_ns;    /* since when a thread waits for the disk, on the monotonic clock; 0: none does */
     uint64_t free_bytes; /* UINT64_MAX: not known */
+    pd_disk_syncs syncs; /* of its runs */
 } pd_volume_state;
 
 /* Certificates that are not made yet. Any thread. */

@@ -17,7 +17,7 @@ np = require.module("numpy")
 openssl = require.program("openssl")
 
 CONFIG = {"sync_interval_ms": 50, "export_interval_s": 3600, "resume_timeout_s": 60}
-ROUNDS = 2
+ROUNDS = 1
 
 
 def sha256(path):

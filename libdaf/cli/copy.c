@@ -11,6 +11,7 @@ enum { OPTION_OVERWRITE = 256 };
 typedef struct job {
     const cli_command *self;
     const char *from;
+    daf *source; /* opened from there */
     const char *to;
     bool overwrite;
     cli_progress bar;
@@ -42,7 +43,7 @@ static uint64_t count_bytes(daf *d) {
     return bytes;
 }
 
-static int copy(job *j, const result *r, daf *from) {
+static int copy(job *j, const result *r) {
     daf_copy_options options;
     daf_error err;
     daf_copy_options_init(&options);
@@ -50,8 +51,8 @@ static int copy(job *j, const result *r, daf *from) {
     options.context = j;
     cli_progress_start(&j->bar, j->self->name, "B", 0);
     if (j->bar.terminal)
-        j->bar.total = count_bytes(from);
-    int rc = daf_copy(r->d, from, &options, &err);
+        j->bar.total = count_bytes(j->source);
+    int rc = daf_copy(r->d, j->source, &options, &err);
     cli_progress_end(&j->bar, j->done_bytes);
     if (rc == DAF_ERR_CANCELLED)
         return cli_stopped_code(j->self);
@@ -73,24 +74,18 @@ static int export_zarr(const job *j, const char *to, cli_pool *pool) {
     return daf_zarr_export(NULL, j->from, to, &options, &err) == 0 ? CLI_OK : command_fail(j->self, &err);
 }
 
+static int open_source(void *context, cli_pool *pool) {
+    job *j = context;
+    return command_open(j->self, &j->source, j->from, "r", pool);
+}
+
 static int run_job(job *j) {
     cli_pool *pool = cli_pool_new(0);
     result r;
-    daf *from = NULL;
-    bool first = result_appends(j->to);
-    int code = first ? result_begin(&r, j->self, j->to, j->overwrite, pool) : CLI_OK;
-    if (code == CLI_OK) {
-        code = command_open(j->self, &from, j->from, "r", pool);
-        if (code && first)
-            result_end(&r, code);
-    }
-    if (code == CLI_OK && !first)
-        code = result_begin(&r, j->self, j->to, j->overwrite, pool);
-    if (code == CLI_OK && r.kind == RESULT_ZARR)
-        code = result_end(&r, export_zarr(j, r.path, pool));
-    else if (code == CLI_OK)
-        code = result_end(&r, copy(j, &r, from));
-    daf_free(from);
+    int code = result_begin_from(&r, j->self, j->to, j->overwrite, pool, open_source, j);
+    if (code == CLI_OK)
+        code = result_end(&r, r.kind == RESULT_ZARR ? export_zarr(j, r.path, pool) : copy(j, &r));
+    daf_free(j->source);
     cli_pool_free(pool);
     return code;
 }

@@ -15,6 +15,7 @@ typedef struct job {
     merging m;
     const char **joins; /* names of axes */
     size_t n_joins;
+    size_t n_paths; /* of inputs */
     cli_progress bar;
     uint64_t done_bytes, before_bytes; /* of the inputs before the present one */
 } job;
@@ -128,11 +129,11 @@ static int merge(job *j) {
     return code;
 }
 
-static int open_inputs(job *j, char **paths, size_t n, cli_pool *pool) {
+static int open_inputs(void *context, cli_pool *pool) {
+    job *j = context;
     int code = CLI_OK;
-    for (size_t i = 0; i < n && code == CLI_OK; i++) {
-        code = command_open(j->m.self, &j->m.inputs[i], paths[i], "r", pool);
-        j->m.paths[i] = paths[i];
+    for (size_t i = 0; i < j->n_paths && code == CLI_OK; i++) {
+        code = command_open(j->m.self, &j->m.inputs[i], j->m.paths[i], "r", pool);
         j->m.n_inputs += code == CLI_OK;
     }
     return code;
@@ -147,19 +148,11 @@ static int merge_opened(job *j, result *r) {
     return code;
 }
 
-static int merge_to(job *j, const char *to, char **paths, size_t n, cli_pool *pool) {
+static int merge_to(job *j, const char *to, cli_pool *pool) {
     result r;
-    bool first = result_appends(to);
     if (result_kind_of(to) == RESULT_ZARR)
         return cli_fail(j->m.self, "%s: merge to a directory or an archive, and copy that", to);
-    int code = first ? result_begin(&r, j->m.self, to, j->m.overwrite, pool) : CLI_OK;
-    if (code == CLI_OK) {
-        code = open_inputs(j, paths, n, pool);
-        if (code && first)
-            result_end(&r, code);
-    }
-    if (code == CLI_OK && !first)
-        code = result_begin(&r, j->m.self, to, j->m.overwrite, pool);
+    int code = result_begin_from(&r, j->m.self, to, j->m.overwrite, pool, open_inputs, j);
     return code ? code : result_end(&r, merge_opened(j, &r));
 }
 
@@ -173,8 +166,10 @@ static int run_job(job *j, int argc, char **argv) {
     for (size_t i = 0; i < j->n_joins && j->m.axes; i++)
         if (!find_joined(&j->m, j->joins[i]))
             j->m.axes[j->m.n_axes++].name = j->joins[i];
+    for (; j->n_paths < n && code == CLI_OK; j->n_paths++)
+        j->m.paths[j->n_paths] = argv[optind + 1 + (int)j->n_paths];
     if (code == CLI_OK)
-        code = merge_to(j, argv[optind], argv + optind + 1, n, pool);
+        code = merge_to(j, argv[optind], pool);
     free_joined(&j->m);
     for (size_t i = 0; i < j->m.n_inputs; i++)
         daf_free(j->m.inputs[i]);

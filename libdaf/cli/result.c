@@ -92,9 +92,16 @@ static int check_place(result *r) {
         return 0;
     if (!r->overwrite)
         return cli_fail(r->self, "%s: is there already; --overwrite replaces it", r->file);
+    if (S_ISLNK(st.st_mode))
+        return cli_fail(r->self, "%s: is a symbolic link; it is not replaced", r->file);
     if (!is_repository(r, &st))
         return cli_fail(r->self, "%s: is no repository of this kind; it is not replaced", r->file);
     return take_lock(r);
+}
+
+static bool is_zarr_archive(const char *path) {
+    return ends_in(path, ".daf.zarr.zip") || ends_in(path, ".dafs.zarr.zip") ||
+           strstr(path, ".dafs.zarr.zip#") || strstr(path, ".daf.zarr.zip#");
 }
 
 /* What is no right path of an archive is told of as it was given. */
@@ -103,6 +110,8 @@ static int check_path(const cli_command *self, const char *path) {
     daf_error err;
     if (!strstr(path, ".zip"))
         return 0;
+    if (is_zarr_archive(path))
+        return cli_fail(self, "can't convert into a zip-backed ZarrDaf: %s", path);
     int rc = daf_open(&d, path, "r", NULL, &err);
     if (rc == 0)
         daf_free(d);
@@ -149,7 +158,7 @@ static void drop(result *r) {
     *r = (result){.lock = -1};
 }
 
-bool result_appends(const char *path) {
+static bool is_appended(const char *path) {
     const char *mark = strstr(path, GROUP_MARK);
     char *archive = mark ? strndup(path, (size_t)(mark - path) + strlen(GROUP_MARK) - 2) : NULL;
     bool there = archive && access(archive, F_OK) == 0;
@@ -177,6 +186,16 @@ int result_begin(result *ret, const cli_command *self, const char *path, bool ov
     if (code)
         drop(ret);
     return code;
+}
+
+int result_begin_from(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool,
+                      int (*open)(void *context, cli_pool *pool), void *context) {
+    bool first = is_appended(path);
+    int code = first ? result_begin(ret, self, path, overwrite, pool) : open(context, pool);
+    if (code)
+        return code;
+    code = first ? open(context, pool) : result_begin(ret, self, path, overwrite, pool);
+    return code && first ? result_end(ret, code) : code;
 }
 
 static void sync_folder(const char *file) {

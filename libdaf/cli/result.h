@@ -22,13 +22,15 @@ typedef struct result {
     daf *d;          /* open, in a batch; not of RESULT_ZARR */
 } result;
 
-/* Whether the path is of a group in an archive that is there. Then the result has to be begun before inputs are opened,
- * which may lie in the same archive: that is opened for writing first. */
-bool result_appends(const char *path);
-
 /* Prepares a result at `path`, and opens it. SIGINT, SIGTERM and SIGHUP set cli_stopped from here on. Returns 0, or an
  * exit code after saying why: something is there and `overwrite` is false, is no repository, or is being written. */
 int result_begin(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool);
+
+/* The same together with `open`, which opens what the result is made of (and returns 0, or an exit code after saying why).
+ * That comes first, so that nothing is made in vain; but a group of an archive that is there is begun before, since inputs
+ * may lie in the same archive: it has to be opened for writing first. */
+int result_begin_from(result *ret, const cli_command *self, const char *path, bool overwrite, cli_pool *pool,
+                      int (*open)(void *context, cli_pool *pool), void *context);
 
 /* Closes the repository and gives it its name. `code`: how writing it went. Drops it instead when that is not 0, or the
  * command was stopped. Returns `code`, or another exit code after saying why. */

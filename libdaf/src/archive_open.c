@@ -333,6 +333,15 @@ static int make_archive(daf__archive **ret, const opening *o, bool over, bool *e
     return rc;
 }
 
+/* The name is taken (*again), but perhaps by a link that leads nowhere. */
+static int check_taken(const opening *o, const bool *again, daf_error *err) {
+    const char *archive = o->where->archive;
+    struct stat st;
+    bool nowhere = *again && fstatat(o->dirfd, archive, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   S_ISLNK(st.st_mode) && fstatat(o->dirfd, archive, &st, 0) != 0;
+    return nowhere ? daf__fail(err, DAF_ERR_IO, 0, 0, "%s: is a symbolic link to nothing", o->path) : 0;
+}
+
 /* ---- mode "w" */
 
 /* Something else that bears the name by mistake is not thrown away. */
@@ -361,7 +370,7 @@ static int replace(daf__archive **ret, const opening *o, bool *again, daf_error 
     if (fd < 0 && errno == ENOENT) {
         int rc = make_archive(ret, o, false, &exists, err);
         *again = exists;
-        return rc;
+        return rc ? rc : check_taken(o, again, err);
     }
     if (fd < 0)
         return failed(o, errno, "open", err);
@@ -396,7 +405,7 @@ static int try_open(daf__archive **ret, bool *made, bool *again, const opening *
         rc = make_archive(ret, o, false, &exists, err);
         *again = exists;
         *made = rc == 0 && !exists;
-        return rc;
+        return rc ? rc : check_taken(o, again, err);
     }
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "no such file: %s", o->path);

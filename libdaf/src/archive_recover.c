@@ -167,14 +167,20 @@ int daf__archive_roll_back(daf__archive_directory *d, daf__file *f, bool thoroug
 
 /* ---- end records somewhere before the end of the file */
 
+/* Under the names that the directory has: another's beginning may have been written into one of them. */
 static int has_local_headers(const daf__archive_directory *d, daf__file *f, bool *ret, daf_error *err) {
+    char name[UINT16_MAX + 1];
     *ret = true;
     for (uint32_t i = 0; i < d->n_committed && *ret; i++) {
+        const daf__archive_entry *e = &d->entries[i];
         uint8_t local[DAF__ZIP_LOCAL_BYTES];
-        int rc = f->ops->read(f, local, sizeof local, d->entries[i].offset, err);
+        int rc = f->ops->read(f, local, sizeof local, e->offset, err);
+        *ret = rc == 0 && daf__zip_local_bytes(local) > 0 && bytes_load16(local + 26) == e->name_bytes;
+        if (*ret)
+            rc = f->ops->read(f, name, e->name_bytes, e->offset + sizeof local, err);
         if (rc)
             return rc;
-        *ret = daf__zip_local_bytes(local) > 0 && bytes_load16(local + 26) == d->entries[i].name_bytes;
+        *ret = *ret && memcmp(name, daf__archive_entry_name(d, e), e->name_bytes) == 0;
     }
     return 0;
 }

@@ -45,6 +45,9 @@ int daf__component_open_shard(daf__shard *ret, const daf *d, daf__file *f, const
 int daf__component_examine(const daf *d, daf__file *f, const daf__extent *extent, const daf__component *c,
                            uint64_t *raw_bytes, uint64_t *n_stored, daf_error *err);
 
+/* Whether there are this compression and this level of it. Returns 0; DAF_ERR_ARG. */
+int daf__check_codec(daf_codec codec, int level, daf_error *err);
+
 /* Decides whether an array of c->type is stored packed, and how (specification section 8). o may be NULL.
  * Returns 0; DAF_ERR_ARG, DAF_ERR_UNSUPPORTED the codec or level. */
 int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,

@@ -55,6 +55,8 @@ static int copy_flat(daf__file *f, daf_array *a, daf_error *err) {
     int rc = own_values(a, err);
     if (rc == 0 && f->size)
         rc = f->ops->read(f, a->owned, (size_t)f->size, 0, err);
+    if (rc == 0)
+        rc = daf__file_check_crc(f, daf__file_add_crc(f, 0, a->owned, (size_t)f->size), err);
     if (rc == 0 && !BYTES_HOST_IS_LITTLE)
         swap_values(a);
     return rc;

@@ -18,6 +18,16 @@ static bool is_large(const daf__extent *x, daf_type type, daf_pack_rule rule, ui
     return n >= target / element_size(type) + (target % element_size(type) != 0);
 }
 
+int daf__check_codec(daf_codec codec, int level, daf_error *err) {
+    const daf__codec_row *row = daf__codec_row_of(codec);
+    if (!row)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%d is no compression", (int)codec);
+    if (level < row->level_min || level > row->level_max)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "compression level %d of \"%s\" is not from %d to %d", level,
+                         row->name, row->level_min, row->level_max);
+    return 0;
+}
+
 int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,
                           const daf_set_options *o, daf_error *err) {
     bool packed = o && o->packing != DAF_PACK_AS_OPENED ? o->packing == DAF_PACK_LARGE : s->packed;
@@ -26,12 +36,9 @@ int daf__component_choose(daf__component *c, const daf__extent *extent, const da
         return 0;
     daf_codec codec = o && o->codec != DAF_CODEC_DEFAULT ? o->codec : s->codec;
     int level = o && o->level ? o->level : s->level;
-    const daf__codec_row *row = daf__codec_row_of(codec);
-    if (!row)
-        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%d is no compression", (int)codec);
-    if (level < row->level_min || level > row->level_max)
-        return daf__fail(err, DAF_ERR_ARG, 0, 0, "compression level %d of \"%s\" is not from %d to %d", level,
-                         row->name, row->level_min, row->level_max);
+    int rc = daf__check_codec(codec, level, err);
+    if (rc)
+        return rc;
     if (target > DAF__MAX_CHUNK_BYTES)
         return daf__fail(err, DAF_ERR_ARG, 0, 0, "target chunks of %" PRIu64 " bytes are too large", target);
     uint64_t rows = target / element_size(c->type);
@@ -39,7 +46,7 @@ int daf__component_choose(daf__component *c, const daf__extent *extent, const da
                             .chunk_rows = rows < extent->rows ? rows : extent->rows,
                             .chunk_columns = 1,
                             .level = level};
-    snprintf(packing.compression, sizeof packing.compression, "%s", row->name);
+    snprintf(packing.compression, sizeof packing.compression, "%s", daf__codec_row_of(codec)->name);
     c->packed = true;
     c->packing = packing;
     return 0;

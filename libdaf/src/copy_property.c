@@ -48,16 +48,18 @@ static int adapt(const daf__copying *c, daf__descriptor *d, const daf__opened *o
 /* ---- files */
 
 static int copy_bytes(daf__copying *c, daf__out *out, daf__file *f) {
+    uint32_t crc = 0;
     int rc = 0;
     for (uint64_t at = 0; at < f->size && rc == 0; at += DAF__COPY_PIECE) {
         size_t n = f->size - at < DAF__COPY_PIECE ? (size_t)(f->size - at) : DAF__COPY_PIECE;
         rc = f->ops->read(f, c->piece, n, at, c->err);
+        crc = rc ? crc : daf__file_add_crc(f, crc, c->piece, n);
         if (rc == 0)
             rc = daf__out_append(out, c->piece, n, c->err);
         if (rc == 0)
             rc = daf__copied(c, n);
     }
-    return rc;
+    return rc ? rc : daf__file_check_crc(f, crc, c->err);
 }
 
 static int copy_files(daf__copying *c, daf__edit *e, const daf__opened *o, daf__out *outs[DAF__N_PARTS]) {
@@ -145,7 +147,7 @@ static int check_lengths(const daf__copying *c, const daf__property *p, const da
 int daf__copy_property(daf__copying *c, const daf__property *p) {
     daf__opened o;
     bool there = false, same = false;
-    int rc = daf__check_writing(c->to, p, c->err);
+    int rc = daf__check_writing(c->to, p, NULL, c->err);
     if (rc == 0)
         rc = daf__property_open(c->from, &o, p, c->err);
     if (rc)

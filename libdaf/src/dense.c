@@ -24,7 +24,7 @@ static int set_dense(daf *d, const daf__property *p, daf_type type, const void *
                      const daf_set_options *options, daf_error *err) {
     daf__content c = {.kind = p->kind, .type = type};
     c.data[DAF__VALUES] = values;
-    int rc = daf__check_writing(d, p, err);
+    int rc = daf__check_writing(d, p, options, err);
     if (rc == 0)
         rc = check_values(d, p, &c, n, err);
     return rc ? rc : daf__property_set(d, p, &c, options, err);

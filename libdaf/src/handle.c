@@ -113,21 +113,15 @@ static int initialize(daf *d, bool clear, daf_error *err) {
 
 /* ---- metadata.json */
 
+/* Of no use to a reader, who goes by the files. */
 static int open_metadata(daf *d, daf_error *err) {
     bool usable;
-    int rc = daf__metadata_load(&d->metadata, d->store, d->writable, &usable, d->writable ? err : NULL);
-    if (d->writable && rc == 0 && !usable)
+    if (!d->writable)
+        return 0;
+    int rc = daf__metadata_load(&d->metadata, d->store, &usable, err);
+    if (rc == 0 && !usable)
         rc = daf__edit_write_metadata(d, err);
-    if (d->writable && rc == 0)
-        rc = d->store->ops->settle(d->store, err);
-    if (d->writable)
-        return rc;
-    /* A reader puts it right when it may, and no writer is about to. */
-    if (rc == 0 && !usable && daf__dir_store_lock(d->store)) {
-        (void)daf__edit_write_metadata(d, NULL);
-        daf__dir_store_unlock(d->store);
-    }
-    return 0;
+    return rc ? rc : d->store->ops->settle(d->store, err);
 }
 
 /* ---- opening */

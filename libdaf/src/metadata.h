@@ -52,9 +52,9 @@ int daf__metadata_render(daf__metadata *m, daf__store *s, const daf_names *leavi
 /* What was rendered is in place. */
 void daf__metadata_taken(daf__metadata *m);
 
-/* Reads the file; *usable says whether it is there and is JSON. against_tree: whether it also lists just the
- * properties that the tree holds, and can be appended to. */
-int daf__metadata_load(daf__metadata *m, daf__store *s, bool against_tree, bool *usable, daf_error *err);
+/* Reads the file; *usable says whether it is there, is JSON, lists just the properties that the tree holds, and can be
+ * appended to. */
+int daf__metadata_load(daf__metadata *m, daf__store *s, bool *usable, daf_error *err);
 
 /* Reads the descriptors of all properties in the tree, without those in `leaving` and in `known`. */
 int daf__metadata_read_tree(daf__metadata_list *ret, daf__store *s, const daf_names *leaving,

@@ -94,30 +94,28 @@ static bool is_appendable(const daf__buf *b) {
     return b->size == 2 || (b->size > 2 && b->data[b->size - 1] == '}' && b->data[b->size - 2] == '}');
 }
 
-static int look_over(const daf__buf *bytes, daf__store *s, bool against_tree, bool *usable, daf_error *err) {
+static int look_over(const daf__buf *bytes, daf__store *s, bool *usable, daf_error *err) {
     key_set set = {0};
     bool valid = false, same = true;
-    int rc = daf__json_scan(bytes->data, bytes->size, &valid, against_tree ? collect_key : NULL, &set, err);
-    if (rc == 0 && valid && against_tree && is_appendable(bytes))
+    int rc = daf__json_scan(bytes->data, bytes->size, &valid, collect_key, &set, err);
+    if (rc == 0 && valid && is_appendable(bytes))
         rc = compare_with_tree(&set, s, &same, err);
-    *usable = rc == 0 && valid && same && (!against_tree || is_appendable(bytes));
+    *usable = rc == 0 && valid && same && is_appendable(bytes);
     free(set.slots);
     daf__buf_free(&set.keys);
     return rc;
 }
 
-int daf__metadata_load(daf__metadata *m, daf__store *s, bool against_tree, bool *usable, daf_error *err) {
+int daf__metadata_load(daf__metadata *m, daf__store *s, bool *usable, daf_error *err) {
     daf_error details;
     daf__buf bytes = {0};
     *usable = false;
-    if (against_tree) {
-        int rc = daf__store_has(s, &m->is_stale, DAF__METADATA_STALE_KEY, err);
-        if (rc)
-            return rc;
-    }
-    int rc = daf__store_read(s, &bytes, NULL, DAF__METADATA_KEY, MAX_METADATA_BYTES, &details);
+    int rc = daf__store_has(s, &m->is_stale, DAF__METADATA_STALE_KEY, err);
+    if (rc)
+        return rc;
+    rc = daf__store_read(s, &bytes, NULL, DAF__METADATA_KEY, MAX_METADATA_BYTES, &details);
     if (rc == 0 && !m->is_stale)
-        rc = look_over(&bytes, s, against_tree, usable, &details);
+        rc = look_over(&bytes, s, usable, &details);
     if (*usable) {
         daf__buf_free(&m->bytes);
         m->bytes = bytes;

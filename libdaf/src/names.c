@@ -28,27 +28,40 @@ daf__property daf__other_layout(const daf__property *matrix) {
     return daf__matrix_property(matrix->columns, matrix->axis, matrix->name);
 }
 
-static int check_path_part(const char *what, const char *name, daf_error *err) {
-    if (!name)
-        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s is NULL", what);
-    if (*name == 0)
-        return daf__fail(err, DAF_ERR_NAME, 0, 0, "%s is empty", what);
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return daf__fail(err, DAF_ERR_NAME, 0, 0, "%s \"%s\" is a folder's own name", what, name);
-    const char *slash = strchr(name, '/');
-    if (slash)
-        return daf__fail(err, DAF_ERR_NAME, 0, (uint64_t)(slash - name), "%s \"%.300s\" holds a /", what,
-                         name);
-    if (strlen(name) > DAF__MAX_FILE_NAME)
-        return daf__fail(err, DAF_ERR_NAME, 0, 0,
-                         "%s \"%.40s...\" is longer than a file name can be (%d bytes)", what, name,
-                         DAF__MAX_FILE_NAME);
-    return 0;
+/* What keeps a name from being a part of a path. */
+typedef enum part_fault { PART_GOOD, PART_EMPTY, PART_DOTS, PART_SLASH, PART_LONG } part_fault;
+
+static part_fault judge_part(const char *name, size_t bytes) {
+    if (bytes == 0)
+        return PART_EMPTY;
+    if (bytes <= 2 && memcmp(name, "..", bytes) == 0)
+        return PART_DOTS;
+    if (memchr(name, '/', bytes))
+        return PART_SLASH;
+    return bytes > DAF__MAX_FILE_NAME ? PART_LONG : PART_GOOD;
 }
 
 bool daf__is_path_part(const char *name, size_t bytes) {
-    bool dots = bytes <= 2 && memcmp(name, "..", bytes) == 0;
-    return bytes > 0 && bytes <= DAF__MAX_FILE_NAME && !dots && !memchr(name, '/', bytes);
+    return judge_part(name, bytes) == PART_GOOD;
+}
+
+static int check_path_part(const char *what, const char *name, daf_error *err) {
+    if (!name)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%s is NULL", what);
+    switch (judge_part(name, strlen(name))) {
+    case PART_EMPTY:
+        return daf__fail(err, DAF_ERR_NAME, 0, 0, "%s is empty", what);
+    case PART_DOTS:
+        return daf__fail(err, DAF_ERR_NAME, 0, 0, "%s \"%s\" is a folder's own name", what, name);
+    case PART_SLASH:
+        return daf__fail(err, DAF_ERR_NAME, 0, strcspn(name, "/"), "%s \"%.300s\" holds a /", what, name);
+    case PART_LONG:
+        return daf__fail(err, DAF_ERR_NAME, 0, 0,
+                         "%s \"%.40s...\" is longer than a file name can be (%d bytes)", what, name,
+                         DAF__MAX_FILE_NAME);
+    default:
+        return 0;
+    }
 }
 
 int daf__check_readable(const daf__property *p, daf_error *err) {

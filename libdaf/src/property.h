@@ -64,8 +64,8 @@ int daf__property_stage_other(daf__edit *e, const daf__property *p, const daf__c
 int daf__property_put(daf__edit *e, const daf__property *p, const daf__content *c, const daf_set_options *o,
                       bool there, daf_error *err);
 
-/* The handle may write, and the names may be written. */
-int daf__check_writing(daf *d, const daf__property *p, daf_error *err);
+/* The handle may write, the names may be written, and the options (NULL: the defaults) say what there is. */
+int daf__check_writing(daf *d, const daf__property *p, const daf_set_options *o, daf_error *err);
 
 /* Stores the content, and its other layout as the options say. The content was checked. */
 int daf__property_set(daf *d, const daf__property *p, const daf__content *c, const daf_set_options *o,

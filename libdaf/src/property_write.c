@@ -272,10 +272,22 @@ int daf__property_stage_other(daf__edit *e, const daf__property *p, const daf__c
     return rc;
 }
 
-int daf__check_writing(daf *d, const daf__property *p, daf_error *err) {
+static int check_options(const daf *d, const daf_set_options *o, daf_error *err) {
+    if ((unsigned)o->packing > DAF_PACK_LARGE)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%d is no way of packing", (int)o->packing);
+    if ((unsigned)o->form > DAF_FORM_SMALLER)
+        return daf__fail(err, DAF_ERR_ARG, 0, 0, "%d is no form", (int)o->form);
+    enum { ANY_LEVEL = 1 };
+    return daf__check_codec(o->codec != DAF_CODEC_DEFAULT ? o->codec : d->settings.codec,
+                            o->level ? o->level : ANY_LEVEL, err);
+}
+
+int daf__check_writing(daf *d, const daf__property *p, const daf_set_options *o, daf_error *err) {
     daf__edit e;
     int rc = daf__edit_begin(&e, d, err);
-    return rc ? rc : daf__check_writable(p, err);
+    if (rc == 0)
+        rc = daf__check_writable(p, err);
+    return rc || !o ? rc : check_options(d, o, err);
 }
 
 int daf__property_set(daf *d, const daf__property *p, const daf__content *c, const daf_set_options *o,

@@ -52,7 +52,7 @@ int daf_relayout_matrix(daf *d, const char *rows, const char *columns, const cha
     char text[DAF__PROPERTY_TEXT];
     daf__edit e;
     bool there;
-    int rc = daf__check_writing(d, &other, err);
+    int rc = daf__check_writing(d, &other, options, err);
     if (rc == 0 && strcmp(rows, columns) == 0)
         rc = daf__fail(err, DAF_ERR_ARG, 0, 0, "%s has one layout only", daf__property_text(text, &p));
     if (rc == 0)

@@ -97,7 +97,7 @@ static int repack(daf *d, daf_repacked *ret, const daf__property *p, const daf_s
         o.form = DAF_FORM_AS_GIVEN;
         o.index_type = DAF_BOOL;
     }
-    int rc = daf__check_writing(d, p, err);
+    int rc = daf__check_writing(d, p, options ? &o : NULL, err);
     if (rc == 0)
         rc = daf__edit_check_removal(d, p, err);
     if (rc == 0)

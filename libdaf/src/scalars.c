@@ -11,6 +11,10 @@ static int stage_scalar(daf__edit *e, const daf__property *p, const daf_scalar *
     daf__buf json = {0};
     daf__scalar_write(&json, scalar);
     int rc = daf__buf_check(&json, err);
+    if (rc == 0 && json.size > DAF__MAX_JSON_BYTES)
+        rc = daf__fail(err, DAF_ERR_LIMIT, 0, 0,
+                       "scalar \"%s\": a text of %zu bytes as JSON is longer than can be read again (%llu)",
+                       p->name, json.size, (unsigned long long)DAF__MAX_JSON_BYTES);
     if (rc == 0)
         rc = daf__edit_put_bytes(e, key.text, json.data, json.size, err);
     if (rc == 0 && there)

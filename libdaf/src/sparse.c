@@ -195,7 +195,7 @@ static daf__content content_of(daf__kind kind, const daf_csc *csc) {
 
 static int set_sparse(daf *d, const daf__property *p, const daf_csc *csc, const daf_set_options *options,
                       daf_error *err) {
-    int rc = daf__check_writing(d, p, err);
+    int rc = daf__check_writing(d, p, options, err);
     if (rc == 0)
         rc = check_arrays(p, csc, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zlib.h>
 
 #include "error.h"
 
@@ -12,6 +13,16 @@ enum { OUT_BUFFER_BYTES = 1 << 18 };
 void daf__file_close(daf__file *f) {
     if (f)
         f->ops->close(f);
+}
+
+uint32_t daf__file_add_crc(const daf__file *f, uint32_t crc, const void *data, size_t bytes) {
+    return f->has_crc ? (uint32_t)crc32_z(crc, data, bytes) : 0;
+}
+
+int daf__file_check_crc(const daf__file *f, uint32_t crc, daf_error *err) {
+    if (!f->has_crc || crc == f->crc)
+        return 0;
+    return daf__fail(err, DAF_ERR_CORRUPT, 0, 0, "%s: its checksum (CRC-32) does not match", f->where);
 }
 
 int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error *err) {
@@ -28,6 +39,8 @@ int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error 
         rc = daf__no_memory(err);
     else if (!taken)
         rc = f->ops->read(f, to, (size_t)f->size, 0, err);
+    if (rc == 0 && !taken)
+        rc = daf__file_check_crc(f, daf__file_add_crc(f, 0, to, (size_t)f->size), err);
     if (rc) {
         daf__buf_free(&b);
         return rc;
@@ -90,16 +103,18 @@ void daf__out_discard(daf__out *out) {
 int daf__file_copy(daf__file *f, daf__out *out, daf_error *err) {
     daf__buf piece = {0};
     uint8_t *bytes = daf__buf_reserve(&piece, OUT_BUFFER_BYTES);
+    uint32_t crc = 0;
     int rc = bytes ? 0 : daf__no_memory(err);
     for (uint64_t at = 0; at < f->size && rc == 0;) {
         size_t n = f->size - at < OUT_BUFFER_BYTES ? (size_t)(f->size - at) : OUT_BUFFER_BYTES;
         rc = f->ops->read(f, bytes, n, at, err);
+        crc = rc ? crc : daf__file_add_crc(f, crc, bytes, n);
         if (rc == 0)
             rc = daf__out_append(out, bytes, n, err);
         at += n;
     }
     daf__buf_free(&piece);
-    return rc;
+    return rc ? rc : daf__file_check_crc(f, crc, err);
 }
 
 static int add_step(daf__change *c, daf__step_kind kind, const char *key, daf__out *out, daf_error *err) {

@@ -36,6 +36,8 @@ struct daf__file {
     daf__stamp stamp;
     uint64_t size;
     uint32_t gap_bytes; /* a gap of so much is better read over than left out; 0: some */
+    bool has_crc;       /* reading does not check it, so that whoever reads all of it does: */
+    uint32_t crc;       /* CRC-32 */
     char *where;        /* "run.daf/vectors/cell/age.data", for messages */
 };
 
@@ -54,6 +56,11 @@ void daf__file_close(daf__file *f); /* NULL is fine */
 
 /* The whole file, of at most `limit` bytes (DAF_ERR_LIMIT). The caller frees the buffer. */
 int daf__file_read_whole(daf__file *f, daf__buf *ret, uint64_t limit, daf_error *err);
+
+/* The checksum of what was read so far, with more of it; and whether that of all is right: 0 or DAF_ERR_CORRUPT. Both do nothing
+ * for files without one. */
+uint32_t daf__file_add_crc(const daf__file *f, uint32_t crc, const void *data, size_t bytes);
+int daf__file_check_crc(const daf__file *f, uint32_t crc, daf_error *err);
 
 /* Appends the whole file to the out, in pieces. */
 int daf__file_copy(daf__file *f, daf__out *out, daf_error *err);

@@ -101,8 +101,15 @@ static const daf__file_ops file_ops = {.read = file_read, .map = file_map, .clos
 
 static int open_file(daf__dir_store *s, daf__file **ret, const char *key, daf_error *err) {
     const daf_io *io = s->settings.io;
+    daf__undone_key kept;
+    daf__undone_where place = daf__dir_undone_place(s, key, &kept);
+    if (place == DAF__UNDONE_GONE)
+        return missing(s, key, err);
     /* Not blocking: the file could be a pipe. */
-    int fd = io->open(io->context, s->fd, key, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int fd = io->open(io->context, s->fd, place == DAF__UNDONE_KEPT ? kept.text : key, flags, 0);
+    if (fd < 0 && means_missing(errno) && place == DAF__UNDONE_KEPT)
+        fd = io->open(io->context, s->fd, key, flags, 0);
     if (fd < 0)
         return means_missing(errno) ? missing(s, key, err) : daf__dir_fail(s, errno, "open", key, err);
     int rc;
@@ -146,7 +153,12 @@ static int dir_open(daf__store *base, daf__file **ret, const char *key, daf_erro
 
 static int stamp_file(daf__dir_store *s, daf__stamp *ret, const char *key, daf_error *err) {
     struct stat st;
-    if (fstatat(s->fd, key, &st, 0) != 0)
+    daf__undone_key kept;
+    daf__undone_where place = daf__dir_undone_place(s, key, &kept);
+    if (place == DAF__UNDONE_GONE)
+        return missing(s, key, err);
+    bool found = place == DAF__UNDONE_KEPT && fstatat(s->fd, kept.text, &st, 0) == 0;
+    if (!found && fstatat(s->fd, key, &st, 0) != 0)
         return means_missing(errno) ? missing(s, key, err) : daf__dir_fail(s, errno, "look at", key, err);
     if (!S_ISREG(st.st_mode))
         return missing(s, key, err);
@@ -178,7 +190,12 @@ static bool is_wanted(int dirfd, const struct dirent *e, daf__list_what what) {
 static int list_folder(daf__dir_store *s, daf_names *names, const char *folder, daf__list_what what,
                        daf_error *err) {
     const daf_io *io = s->settings.io;
-    int fd = io->open(io->context, s->fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    daf__undone_key kept;
+    bool is_kept = daf__dir_undone_place(s, folder, &kept) == DAF__UNDONE_KEPT;
+    int fd =
+        io->open(io->context, s->fd, is_kept ? kept.text : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0 && is_kept && means_missing(errno))
+        fd = io->open(io->context, s->fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0)
         return means_missing(errno) ? 0 : daf__dir_fail(s, errno, "open folder", folder, err);
     DIR *d = fdopendir(fd);
@@ -194,7 +211,7 @@ static int list_folder(daf__dir_store *s, daf_names *names, const char *folder, 
     if (rc == 0 && errno)
         rc = daf__dir_fail(s, errno, "list folder", folder, err);
     closedir(d);
-    return rc;
+    return rc ? rc : daf__dir_undone_list(s, names, folder, what, err);
 }
 
 static int dir_list(daf__store *base, daf_names *ret, const char *folder, daf__list_what what,
@@ -348,6 +365,7 @@ static void dir_free(daf__store *base) {
     const daf_io *io = s->settings.io;
     daf__journal_close(s);
     daf__dir_spare_drop(s);
+    daf__dir_undone_free(s);
     if (s->fd >= 0)
         io->close(io->context, s->fd);
     daf_names_clear(&s->dirty);

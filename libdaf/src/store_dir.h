@@ -42,6 +42,7 @@ typedef struct daf__dir_store {
     bool unfinished;      /* a failed change could not be undone: the journal says how */
     bool half_reordered;  /* a failed reorder could not be undone */
     bool backup_first;    /* files are read from the backup of an interrupted reorder, where it has them */
+    struct daf__dir_undone *undone; /* reading: of a change that was interrupted; NULL: there is none */
 } daf__dir_store;
 
 typedef struct daf__open_mode {
@@ -62,11 +63,6 @@ int daf__dir_store_clear(daf__store *s, daf__change *c, daf_error *err);
  * `expected`. Returns 0; DAF_ERR_UNSUPPORTED the file systems do not allow it; DAF_ERR_MISSING, DAF_ERR_IO. */
 int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *key,
                   const daf__stamp *expected, daf_error *err);
-
-/* Tries to take the writer's lock of a store that was opened for reading, for the moment; not while a reorder is to be
- * rolled back. */
-bool daf__dir_store_lock(daf__store *s);
-void daf__dir_store_unlock(daf__store *s);
 
 /* Whether a writer has the directory of a store that was opened for reading. */
 bool daf__dir_store_is_locked(const daf__store *s);
@@ -102,6 +98,23 @@ int daf__dir_settle(daf__store *base, daf_error *err);
 int daf__dir_extend(daf__store *base, daf__out **ret, uint64_t bytes, daf_error *err);
 bool daf__dir_spare_take(daf__dir_store *s, const daf__stamp *placed, const char *kept);
 void daf__dir_spare_drop(daf__dir_store *s);
+
+/* store_dir_undone.c: what a reader takes for the file or folder of a key (or of another path in the root), while a change
+ * of a killed writer waits to be undone by the next one. */
+typedef struct daf__undone_key {
+    char text[DAF__STAGING_NAME + sizeof(daf__backup_key)];
+} daf__undone_key;
+typedef enum daf__undone_where {
+    DAF__UNDONE_LIVE, /* what is there */
+    DAF__UNDONE_KEPT, /* what is kept under the name in *ret, or, when that is gone, what is there */
+    DAF__UNDONE_GONE  /* nothing */
+} daf__undone_where;
+daf__undone_where daf__dir_undone_place(const daf__dir_store *s, const char *key, daf__undone_key *ret);
+/* Corrects the names that are there in a folder. */
+int daf__dir_undone_list(const daf__dir_store *s, daf_names *names, const char *folder, daf__list_what what,
+                         daf_error *err);
+int daf__dir_undone_load(daf__dir_store *s, daf_error *err);
+void daf__dir_undone_free(daf__dir_store *s);
 
 /* A file being written. */
 typedef struct daf__dir_out {

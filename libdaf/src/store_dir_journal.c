@@ -39,7 +39,7 @@ daf__dir_step *daf__dir_plan_add(daf__dir_plan *p, const char *key) {
 
 /* ---- writing */
 
-static bool look(const daf__dir_store *s, const char *name, daf__stamp *ret) {
+bool daf__dir_look(const daf__dir_store *s, const char *name, daf__stamp *ret) {
     struct stat st;
     if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
@@ -120,7 +120,7 @@ static int write_content(daf__dir_store *s, const daf__buf *content) {
 int daf__journal_begin(daf__dir_store *s, const daf__dir_plan *p) {
     daf__buf content = {0};
     daf__stamp root;
-    if (!look(s, ".", &root))
+    if (!daf__dir_look(s, ".", &root))
         return errno;
     daf__buf_printf(&content, "root %" PRIu64, root.inode);
     daf__buf_append(&content, "", 1);
@@ -159,7 +159,8 @@ static int undo(daf__dir_store *s, const daf__dir_plan *p, const daf__dir_step *
     }
     if (step->kept[0])
         return restore(s, step);
-    if (step->kind != DAF__STEP_PUT || !look(s, step->key, &now) || !same_file(p, &now, &step->placed))
+    if (step->kind != DAF__STEP_PUT || !daf__dir_look(s, step->key, &now) ||
+        !same_file(p, &now, &step->placed))
         return 0;
     return io->unlink(io->context, s->fd, step->key, 0) == 0 || errno == ENOENT ? 0 : errno;
 }
@@ -264,7 +265,7 @@ static bool has_moved_on(const daf__dir_store *s, const daf__dir_plan *p) {
         const daf__dir_step *step = &p->steps[i];
         daf__stamp kept, now;
         struct stat st;
-        if (!step->kept[0] || !look(s, step->kept, &kept) || !look(s, step->key, &now))
+        if (!step->kept[0] || !daf__dir_look(s, step->kept, &kept) || !daf__dir_look(s, step->key, &now))
             continue;
         if (fstatat(s->fd, step->key, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
             continue; /* made by a later step, or not empty and then left alone */
@@ -283,8 +284,6 @@ static int check_ways(const daf__dir_store *s, const daf__dir_plan *p) {
 }
 
 static int undo_known(daf__dir_store *s, const daf__dir_plan *p) {
-    if (has_moved_on(s, p))
-        return 0;
     int rc = daf__dir_plan_undo(s, p);
     bool in_the_way = rc == ENOTEMPTY || rc == EEXIST || rc == EISDIR || rc == ENOTDIR;
     return in_the_way ? 0 : rc;
@@ -295,29 +294,50 @@ static int remove_journal(daf__dir_store *s) {
     return io->unlink(io->context, s->fd, DAF__JOURNAL, 0) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-int daf__journal_recover(daf__dir_store *s, daf_error *err) {
+/* The steps that are to be undone; none: nothing is. */
+static int read_plan(daf__dir_store *s, daf__dir_plan *p, bool *there, daf_error *err) {
     daf__buf content = {0};
-    daf__dir_plan p = {0};
     daf_error details;
     bool whole = false;
     int rc = daf__store_read(&s->base, &content, NULL, DAF__JOURNAL, MAX_JOURNAL_BYTES, &details);
-    if (rc == DAF_ERR_MISSING)
-        return 0;
+    *there = rc != DAF_ERR_MISSING;
     if (rc)
-        return daf__pass(err, &details);
+        return *there ? daf__pass(err, &details) : 0;
     daf__stamp root = {0};
-    int failed = look(s, ".", &root) ? parse(&p, root.inode, &content, &whole) : errno;
-    if (failed == 0 && whole)
-        failed = check_ways(s, &p);
-    if (failed == 0 && whole)
+    int failed = daf__dir_look(s, ".", &root) ? parse(p, root.inode, &content, &whole) : errno;
+    daf__buf_free(&content);
+    if (failed || !whole || has_moved_on(s, p))
+        daf__dir_plan_free(p);
+    return failed ? daf__dir_fail(s, failed, "read", DAF__JOURNAL, err) : 0;
+}
+
+int daf__journal_read(daf__dir_store *s, daf__dir_plan *p, daf_error *err) {
+    bool there;
+    return read_plan(s, p, &there, err);
+}
+
+int daf__journal_recover(daf__dir_store *s, daf_error *err) {
+    daf__dir_plan p = {0};
+    bool there;
+    int rc = read_plan(s, &p, &there, err);
+    if (rc || !there)
+        return rc;
+    int failed = check_ways(s, &p);
+    if (failed == 0)
         failed = undo_known(s, &p);
     if (failed == 0 && s->journal >= 0)
         failed = empty_journal(s);
     else if (failed == 0)
         failed = remove_journal(s);
     daf__dir_plan_free(&p);
-    daf__buf_free(&content);
     return failed ? daf__dir_fail(s, failed, "undo the change that was interrupted, as told by", DAF__JOURNAL,
                                   err)
                   : 0;
+}
+
+/* ---- what a reader sees */
+
+bool daf__dir_is_placed(const daf__dir_store *s, const daf__dir_plan *p, const daf__dir_step *step) {
+    daf__stamp now;
+    return daf__dir_look(s, step->key, &now) && same_file(p, &now, &step->placed);
 }

@@ -1,6 +1,6 @@
 /* The directory store's undo journal: ".daf.journal" in the root says, while a change of several steps is under way,
  * what was there before. Whoever finds it undoes the change: the writer itself when a step fails, or, after it was
- * killed, the next one to open the directory. Its being emptied is what makes a change final.
+ * killed, the next writer (readers take what is kept for what is there: store_dir_undone.c). Its being emptied is what makes a change final.
  *
  * Records end in a NUL: "root INODE", "put KEPT INODE BYTES SECONDS NANOSECONDS KEY", "remove KEPT KEY", "folder KEY", in the order of
  * the steps, and "end", without which the steps had not begun. KEPT is the staging name under which what was at KEY is
@@ -38,6 +38,15 @@ daf__dir_step *daf__dir_plan_add(daf__dir_plan *p, const char *key);
 int daf__journal_begin(daf__dir_store *s, const daf__dir_plan *p);
 int daf__journal_end(daf__dir_store *s);
 int daf__journal_sync(daf__dir_store *s);
+
+/* Without following a link. Returns whether something is there. */
+bool daf__dir_look(const daf__dir_store *s, const char *name, daf__stamp *ret);
+
+/* The steps of a change that was interrupted and is to be undone; none: there is none. */
+int daf__journal_read(daf__dir_store *s, daf__dir_plan *p, daf_error *err);
+
+/* Whether what a PUT has put there still is. */
+bool daf__dir_is_placed(const daf__dir_store *s, const daf__dir_plan *p, const daf__dir_step *step);
 
 /* Undoes the steps, whichever of them were done; may be repeated. 0 or an errno. */
 int daf__dir_plan_undo(daf__dir_store *s, const daf__dir_plan *p);

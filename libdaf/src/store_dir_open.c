@@ -142,15 +142,6 @@ static int take_lock(daf__dir_store *s, daf_error *err) {
     return 0;
 }
 
-bool daf__dir_store_lock(daf__store *s) {
-    const daf__dir_store *dir = (daf__dir_store *)s;
-    return !dir->backup_first && flock(dir->fd, LOCK_EX | LOCK_NB) == 0;
-}
-
-void daf__dir_store_unlock(daf__store *s) {
-    flock(((daf__dir_store *)s)->fd, LOCK_UN);
-}
-
 bool daf__dir_store_is_locked(const daf__store *s) {
     int fd = ((const daf__dir_store *)s)->fd;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0)
@@ -194,13 +185,11 @@ static int look_at_marker(daf__dir_store *s, daf_error *err) {
 }
 
 static int prepare_for_reading(daf__dir_store *s, daf__open_mode mode, daf_error *err) {
-    /* A reader undoes what a killed writer left, when it may and no writer is at work. */
+    /* A reader sees what a killed writer left undone; a journal that makes no sense is none. */
     bool interrupted;
     int rc = daf__store_has(&s->base, &interrupted, DAF__JOURNAL, err);
-    if (rc == 0 && interrupted && !mode.untouched && daf__dir_store_lock(&s->base)) {
-        (void)daf__journal_recover(s, NULL);
-        daf__dir_store_unlock(&s->base);
-    }
+    if (rc == 0 && interrupted && !mode.untouched && !daf__dir_store_is_locked(&s->base))
+        (void)daf__dir_undone_load(s, NULL);
     if (rc == 0)
         rc = look_at_marker(s, err);
     return rc || s->base.fresh ? rc : has_backup(s, &s->backup_first, err);

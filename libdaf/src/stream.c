@@ -86,7 +86,7 @@ static int open_out(daf_stream *s, daf_error *err) {
 int daf__stream_new(daf *d, daf_stream **ret, const daf__property *p, daf_type type,
                     const daf_set_options *options, bool repack, daf_error *err) {
     bool there;
-    int rc = daf__check_writing(d, p, err);
+    int rc = daf__check_writing(d, p, options, err);
     if (rc)
         return rc;
     daf_stream *s = calloc(1, sizeof *s);

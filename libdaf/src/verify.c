@@ -88,7 +88,8 @@ int daf__tell_error(daf__verifier *v, daf_problem_code code, const char *place, 
     daf_error d = *details;
     if (!is_ours_to_tell(d.code))
         return daf__pass(v->err, &d);
-    if (v->is_archive && code == DAF_PROBLEM_UNREADABLE && d.code != DAF_ERR_MISSING)
+    if (v->is_archive && code == DAF_PROBLEM_UNREADABLE && d.code != DAF_ERR_MISSING &&
+        d.code != DAF_ERR_LIMIT)
         return 0; /* told of the entry */
     d.text[strcspn(d.text, "\n")] = 0;
     tell(v, code, place, d.offset ? d.offset : DAF_NO_OFFSET, reason_of(v, place, d.text));

@@ -57,9 +57,14 @@ int daf__verify_tree(daf__verifier *v);
 int daf__verify_axis(daf__verifier *v, const daf__property *p);
 int daf__verify_scalar(daf__verifier *v, const daf__property *p);
 
-/* Splits a file of lines; *whole says that it could be. axis: with entries of one. The file's bytes count as looked at. */
-int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, bool axis, daf__texts *ret,
+/* Splits a file of lines; *whole says that it could be. n: how many there must be; NULL: they are the entries of an axis.
+ * The file's bytes count as looked at. */
+int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, const uint64_t *n, daf__texts *ret,
                       bool *whole);
+
+/* Tells that there are fewer or more `unit` than are needed. */
+void daf__tell_size(daf__verifier *v, const char *place, uint64_t is, uint64_t wanted, uint64_t at,
+                    const char *unit);
 
 /* Whether a file is what a writer would have written. */
 void daf__verify_form(daf__verifier *v, const char *place, const daf__buf *text, const daf__buf *written);

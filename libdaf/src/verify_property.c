@@ -168,28 +168,24 @@ static daf__extent extent_of(const subject *s, daf__part part) {
     return (daf__extent){DAF__VECTOR, part == DAF__POINTERS ? s->columns + 1 : s->nnz, 1};
 }
 
-static void tell_size(subject *s, const char *place, uint64_t is, uint64_t wanted, uint64_t at,
-                      const char *unit) {
-    if (is == wanted)
-        return;
-    s->whole = false;
-    daf__tell(s->v, is < wanted ? DAF_PROBLEM_PAYLOAD_SHORT : DAF_PROBLEM_PAYLOAD_LONG, place, at,
+void daf__tell_size(daf__verifier *v, const char *place, uint64_t is, uint64_t wanted, uint64_t at,
+                    const char *unit) {
+    daf__tell(v, is < wanted ? DAF_PROBLEM_PAYLOAD_SHORT : DAF_PROBLEM_PAYLOAD_LONG, place, at,
               "%" PRIu64 " %s, but %" PRIu64 " are needed", is, unit, wanted);
 }
 
 static int verify_lines(subject *s, daf__file *f, const char *place, uint64_t n) {
     daf__texts texts = {0};
     bool whole;
-    int rc = daf__verify_lines(s->v, f, place, false, &texts, &whole);
-    if (rc == 0 && whole)
-        tell_size(s, place, texts.n, n, f->size, "lines");
+    int rc = daf__verify_lines(s->v, f, place, &n, &texts, &whole);
     s->whole = s->whole && whole;
     daf__texts_free(&texts);
     return rc;
 }
 
 /* Values that R cannot hold, piece by piece. */
-static int verify_numbers(subject *s, daf__file *f, daf_type type, daf__number_check *numbers) {
+static int verify_numbers(subject *s, daf__file *f, const char *place, daf_type type,
+                          daf__number_check *numbers) {
     enum { PIECE_BYTES = 1 << 20 };
     if (!s->v->options.strict || (type != DAF_UINT32 && type != DAF_UINT64 && type != DAF_INT64))
         return daf__looked_at(s->v, f->size);
@@ -197,13 +193,15 @@ static int verify_numbers(subject *s, daf__file *f, daf_type type, daf__number_c
     int rc = raw && piece ? 0 : daf__no_memory(s->v->err);
     for (uint64_t at = 0; at < f->size && rc == 0; at += PIECE_BYTES) {
         size_t bytes = f->size - at < PIECE_BYTES ? (size_t)(f->size - at) : PIECE_BYTES;
-        rc = f->ops->read(f, raw, bytes, at, s->v->err);
+        daf_error details = {.code = 0};
         size_t n = bytes / daf_type_bytes(type);
-        if (rc == 0) {
-            daf__values_copy(piece, type, raw, n);
-            daf__check_numbers(numbers, piece, n);
-            rc = daf__looked_at(s->v, bytes);
+        if (f->ops->read(f, raw, bytes, at, &details) != 0) {
+            rc = daf__tell_error(s->v, DAF_PROBLEM_UNREADABLE, place, &details);
+            break;
         }
+        daf__values_copy(piece, type, raw, n);
+        daf__check_numbers(numbers, piece, n);
+        rc = daf__looked_at(s->v, bytes);
     }
     free(raw);
     free(piece);
@@ -219,10 +217,13 @@ static int verify_flat(subject *s, daf__part part, daf__file *f, const char *pla
         return verify_lines(s, f, place, n);
     if (__builtin_mul_overflow(n, (uint64_t)width, &bytes))
         bytes = UINT64_MAX;
-    tell_size(s, place, f->size, bytes, f->size < bytes ? f->size : bytes, "bytes");
+    if (f->size != bytes) {
+        s->whole = false;
+        daf__tell_size(s->v, place, f->size, bytes, f->size < bytes ? f->size : bytes, "bytes");
+    }
     if (f->size != bytes || part != DAF__VALUES)
         return daf__looked_at(s->v, f->size);
-    return verify_numbers(s, f, c->type, numbers);
+    return verify_numbers(s, f, place, c->type, numbers);
 }
 
 /* What the descriptor says of the number of elements, against what it must be. */
@@ -267,16 +268,20 @@ static int verify_part(subject *s, daf__part part) {
 
 /* ---- sparse rules */
 
-static int load_indices(subject *s, daf__content *c, daf_array *arrays[DAF__N_PARTS]) {
+/* *good: all could be loaded. */
+static int load_indices(subject *s, daf__content *c, daf_array *arrays[DAF__N_PARTS], bool *good) {
     int rc = 0;
     for (unsigned i = DAF__INDICES; i < DAF__N_PARTS && rc == 0; i++) {
         daf__extent x = extent_of(s, (daf__part)i);
         if (!s->descriptor.parts[i].present)
             continue;
-        rc = daf__component_load(&arrays[i], s->v->d, s->files[i], &x, &s->descriptor.parts[i], false,
-                                 s->v->err);
-        if (rc == 0)
-            c->data[i] = daf_array_values(arrays[i]);
+        daf_error details = {.code = 0};
+        daf__key key = part_key(s, (daf__part)i);
+        *good = daf__component_load(&arrays[i], s->v->d, s->files[i], &x, &s->descriptor.parts[i], false,
+                                    &details) == 0;
+        if (!*good)
+            return daf__tell_error(s->v, DAF_PROBLEM_UNREADABLE, key.text, &details);
+        c->data[i] = daf_array_values(arrays[i]);
     }
     return rc;
 }
@@ -303,8 +308,9 @@ static int verify_rules(subject *s) {
                       .sparse = true,
                       .index_type = s->descriptor.index_type,
                       .nnz = s->nnz};
-    int rc = load_indices(s, &c, arrays);
-    if (rc == 0 && !daf__content_obeys(&c, &breach))
+    bool good = true;
+    int rc = load_indices(s, &c, arrays, &good);
+    if (rc == 0 && good && !daf__content_obeys(&c, &breach))
         tell_breach(s, &c, &breach);
     for (unsigned i = 0; i < DAF__N_PARTS; i++)
         daf_array_free(arrays[i]);

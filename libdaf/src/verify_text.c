@@ -77,7 +77,15 @@ static bool tell_second_empty(daf__verifier *v, const char *place, const daf__bu
     return second != NULL;
 }
 
-int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, bool axis, daf__texts *ret,
+/* Not split, either: there may be very many more than are needed. */
+static bool tell_lines(daf__verifier *v, const char *place, const daf__buf *content, uint64_t wanted) {
+    uint64_t n = daf__texts_count(content);
+    if (n != wanted)
+        daf__tell_size(v, place, n, wanted, content->size, "lines");
+    return n != wanted;
+}
+
+int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, const uint64_t *n, daf__texts *ret,
                       bool *whole) {
     daf__buf content = {0};
     daf_error details = {.code = 0};
@@ -90,7 +98,7 @@ int daf__verify_lines(daf__verifier *v, daf__file *f, const char *place, bool ax
     const uint8_t *cr = content.size ? memchr(content.data, '\r', content.size) : NULL;
     if (cr)
         daf__tell(v, DAF_PROBLEM_TEXT_CR, place, (uint64_t)(cr - content.data), "a carriage return");
-    if (axis && tell_second_empty(v, place, &content)) {
+    if (n ? tell_lines(v, place, &content, *n) : tell_second_empty(v, place, &content)) {
         daf__buf_free(&content);
         return daf__looked_at(v, f->size);
     }
@@ -123,7 +131,7 @@ int daf__verify_axis(daf__verifier *v, const daf__property *p) {
     bool whole;
     if (v->d->store->ops->open(v->d->store, &f, key.text, &details) != 0)
         return daf__tell_error(v, DAF_PROBLEM_UNREADABLE, key.text, &details);
-    int rc = daf__verify_lines(v, f, key.text, true, &texts, &whole);
+    int rc = daf__verify_lines(v, f, key.text, NULL, &texts, &whole);
     if (rc == 0 && whole)
         rc = verify_entries(v, key.text, &texts);
     daf__texts_free(&texts);

@@ -101,7 +101,9 @@ static void verify_other_file(const folder_check *f, const char *name) {
     if (snprintf(key.text, sizeof key.text, "%s/%s", f->path, name) >= (int)sizeof key.text)
         return;
     owner o = find_owner(f, name);
-    if (o == OWNER_DEAD)
+    if (strcmp(name, daf__main_suffix(f->kind)) == 0)
+        daf__tell(f->v, DAF_PROBLEM_NAME_HIDDEN, key.text, DAF_NO_OFFSET, "the name is empty");
+    else if (o == OWNER_DEAD)
         daf__tell(f->v, DAF_PROBLEM_ORPHAN, key.text, DAF_NO_OFFSET, "no descriptor speaks of it");
     else if (o == OWNER_NONE && !(f->kind == DAF__AXIS && strcmp(name, "metadata.json") == 0))
         daf__tell(f->v, DAF_PROBLEM_FOREIGN, key.text, DAF_NO_OFFSET, "not a file of the format");
@@ -264,14 +266,23 @@ static void tell_leftover(daf__verifier *v, const char *name) {
                   "a temporary file; the next writable open removes it");
 }
 
+/* An empty one is of a change that is final. */
+static void tell_journal(daf__verifier *v) {
+    daf__stamp stamp;
+    if (v->d->store->ops->stamp(v->d->store, &stamp, DAF__JOURNAL, NULL) == 0 && stamp.bytes == 0)
+        tell_leftover(v, DAF__JOURNAL);
+    else
+        daf__tell(v, DAF_PROBLEM_UNFINISHED, DAF__JOURNAL, DAF_NO_OFFSET,
+                  "a change is under way, or its writer was killed; the next writable open undoes it");
+}
+
 static void verify_top_name(daf__verifier *v, const char *name, bool folder) {
     if (is_top(name, folder))
         return;
     if (v->is_archive)
         daf__tell(v, DAF_PROBLEM_FOREIGN, name, DAF_NO_OFFSET, "not a file of the format");
     else if (strcmp(name, DAF__JOURNAL) == 0)
-        daf__tell(v, DAF_PROBLEM_UNFINISHED, name, DAF_NO_OFFSET,
-                  "a change is under way, or its writer was killed; the next writable open undoes it");
+        tell_journal(v);
     else if (strcmp(name, DAF__BACKUP) == 0)
         daf__tell(v, DAF_PROBLEM_UNFINISHED, name, DAF_NO_OFFSET,
                   "the reorder of an axis was interrupted; the next writable open rolls it back");

@@ -18,9 +18,9 @@
  *            immutable and may be read from any thread.
  * Crashes    Everything is written under a temporary name first and renamed: payload, descriptor, index. A
  *            payload that someone has mapped is never written into. A call that fails, or whose process is
- *            killed, leaves all as it was: what it had done is undone, after a kill by the next open that may
- *            write (until then a property that was being replaced may be missing). In a directory the hidden
- *            file .daf.journal tells how; other programs may ignore it.
+ *            killed, leaves all as it was: what it had done is undone, after a kill by the next writable open (until
+ *            then this library reads what was there before; to others a property that was being replaced may be
+ *            missing). In a directory the hidden file .daf.journal tells how; other programs may ignore it.
  * Full disks leave room for no journal: a delete then removes file by file, the descriptor first. Whose process is killed
  *            just then leaves payloads of which no descriptor speaks.
  * Readers    beside a writer get old or new values of a property, never a mix. Between the two they may find no
@@ -236,9 +236,9 @@ DAF_API void daf_options_init(daf_options *options);
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
  *  Locks    a writable handle holds an advisory lock on the directory (DAF_ERR_BUSY when another has it); on
  *           file systems without locks it works unguarded.
- *  Writes   a missing or unreadable metadata.json is rebuilt, also in mode "r" (there a failure is ignored);
- *           writable modes also rebuild one that does not list what is there, undo the change that a killed
- *           writer left unfinished and remove its temporary files (mode "r" undoes too, when it may).
+ *  Writes   in mode "r" nothing. Writable modes rebuild a metadata.json that is missing, unreadable or does not list what is
+ *           there, undo the change that a killed writer left unfinished and remove its temporary files; mode "r" reads what
+ *           was there before that change.
  *  Links    in a directory are followed for reading. Nothing is changed behind one, not even to undo what a killed
  *           writer left: that is DAF_ERR_IO, since a repository may come from anywhere.
  *  Returns  0; DAF_ERR_ARG an unknown mode, a path that looks like an archive's but is none, an option or
@@ -383,8 +383,8 @@ DAF_API void daf_set_options_init(daf_set_options *options);
  *  name     see "Names" below
  *  options  only `overwrite` applies; NULL: the defaults
  *  Returns  0; DAF_ERR_ARG no type; DAF_ERR_EXISTS; DAF_ERR_NAME; DAF_ERR_VALUE out of the type's range, no UTF-8,
- *           not finite; DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED it is there, and in an archive; DAF_ERR_IO;
- *           DAF_ERR_NOMEM
+ *           not finite; DAF_ERR_LIMIT a text of more than 16 MB as JSON; DAF_ERR_READ_ONLY; DAF_ERR_UNSUPPORTED it is
+ *           there, and in an archive; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Source   specification section 2.3
  *
  * Names (section 1) are refused, on every call that writes and before anything is made, when they are empty,

@@ -155,6 +155,12 @@ def full_disk(base):
         assert b"too large" in run.stderr, run.stderr
     same(sorted(os.listdir(here)), ["all.dafs.zip", "big.daf"], "what is left")
     assert b"not a daf data set" in daf("describe", os.path.join(here, "all.dafs.zip#/g"), code=2)
+    for name in ("x.daf.zarr.zip", "x.dafs.zarr.zip#/g"):
+        assert b"can't convert into a zip-backed ZarrDaf" in daf("copy", source, os.path.join(here, name), code=2)
+    os.symlink("nowhere", os.path.join(here, "dangling.daf.zip"))
+    assert b"symbolic link to nothing" in daf("set", os.path.join(here, "dangling.daf.zip"), "scalar", "y", "--value", "1", "--create", code=2)
+    os.symlink(source, os.path.join(here, "link.daf"))
+    assert b"is a symbolic link" in daf("copy", source, os.path.join(here, "link.daf"), "--overwrite", code=2)
     verified(os.path.join(here, "all.dafs.zip#/small"))
     daf("copy", source, os.path.join(here, "all.dafs.zip#/g"))
     verified(os.path.join(here, "all.dafs.zip#/g"))

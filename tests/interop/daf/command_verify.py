@@ -332,6 +332,12 @@ def finds_in_archives(base):
     found = problems(path)
     same([c for c, _ in found].count("entry-overlap"), 49, "overlaps")
     assert ("entry-overlap", "vectors/n/v49.txt") not in found and not [p for p in found if p[0] not in ("entry-overlap", "local-header")], found
+    # what is too long to be read, and names that are empty
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        new.writestr("daf.json", b'{"version":[1,1]}\n')
+        new.writestr("axes/.txt", b"a\n")
+        new.writestr("scalars/s.json", b'{"type":"Int64","value":1,"x":"' + b"a" * 17000000 + b'"}\n')
+    same(sorted(problems(path)), [("name-hidden", "axes/.txt"), ("unreadable", "scalars/s.json")], "too long")
     # strings packed, and Bool in the 1.0 form, are of the kinds that others cannot read in archives
     daf("set", path.replace("a.daf", "b.daf"), "axis", "n", "--create", data=b"".join(b"%d\n" % i for i in range(70)))
     tree = os.path.join(base, "old.daf")

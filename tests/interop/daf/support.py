@@ -21,7 +21,7 @@ _copies = []
 
 
 def fixtures():
-    """A copy of the fixtures: also a reading open makes the index of a repository that has none."""
+    """A copy of the fixtures, to be written to."""
     here = tempfile.TemporaryDirectory(prefix="daf-fixtures-")
     _copies.append(here)  # until the process ends
     return shutil.copytree(os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf"), os.path.join(here.name, "daf"))

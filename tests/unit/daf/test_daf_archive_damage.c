@@ -170,6 +170,34 @@ static void bytes_are_doubled_or_missing(void **state) {
     }
 }
 
+/* Another writer had made room, and was killed when it had written the first bytes of a new directory, which fall into a name
+ * in the old one. */
+static void a_name_is_overwritten(void **state) {
+    enum { MORE = 400 };
+    static const int32_t values[3] = {1, 2, 3};
+    const char *path = test_path(state, "a.daf.zip");
+    daf *d;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, 3, e));
+    OK(daf_set_vector(d, "a", "v", DAF_INT32, values, 3, NULL, e));
+    set_integer(d, "s", 1);
+    OK(daf_close(d, e));
+    size_t bytes, at;
+    char *data = test_read_file(path, &bytes), *longer = calloc(1, bytes + MORE);
+    assert_non_null(longer);
+    for (at = bytes - 16; memcmp(data + at, "vectors/a/v.json", 16) != 0; at--)
+        ;
+    unsigned all = readable_in(path), n = 0;
+    for (size_t k = 1; k <= 12; k++) {
+        memcpy(longer, data, bytes);
+        memcpy(longer + at + 3, "PK\1\2\36\3-\0\0\b\0", k);
+        assert_true(write_one(path, longer, bytes + MORE, &n));
+        assert_int_equal(n, all);
+    }
+    free(longer);
+    free(data);
+}
+
 /* A download that has not ended. */
 static void the_end_is_missing(void **state) {
     const char *path = test_path(state, "a.daf.zip");
@@ -213,9 +241,14 @@ static void something_follows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_bit_is_lost),      TEST(signatures_are_lost),
-        TEST(lengths_lie),        TEST(bytes_are_doubled_or_missing),
-        TEST(the_end_is_missing), TEST(something_follows),
+        TEST(a_bit_is_lost),
+        TEST(signatures_are_lost),
+        TEST(lengths_lie),
+        TEST(bytes_are_doubled_or_missing),
+        TEST(checksums_are_compared),
+        TEST(a_name_is_overwritten),
+        TEST(the_end_is_missing),
+        TEST(something_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

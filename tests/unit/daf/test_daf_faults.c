@@ -157,7 +157,7 @@ static void creating_fails_whole(void **state) {
             assert_false(test_exists(path));
         } else {
             daf_free(d);
-            OK(daf_open(&d, path, "r", NULL, e));
+            OK(daf_open(&d, path, "r+", NULL, e)); /* which removes what could not be removed */
             OK(daf_close(d, e));
             assert_int_equal(test_count_files(path), 6);
             test_remove_tree(path);

@@ -60,6 +60,7 @@ static void each_fixture_reads(void **state) {
         test_copy_tree(from, path);
         json_t *model = test_load_json(expected);
         check_repository(path, "r", model, &n);
+        test_same_tree(from, path); /* reading writes nothing */
         check_repository(path, "r+", model, &n);
         check_repository(path, "r", model, &n);
         json_decref(model);
@@ -119,6 +120,10 @@ static void check_archive(void **state, const archive *f, size_t i, test_counts 
     json_t *model = test_load_json(expected);
     n->may_copy = f->copies;
     check_repository(path, "r", model, n);
+    size_t now;
+    char *there = test_read_file(test_path(state, file), &now);
+    assert_true(now == bytes && memcmp(there, content, bytes) == 0); /* reading writes nothing */
+    free(there);
     check_repository(path, "r+", model, n);
     check_repository(path, "r", model, n);
     json_decref(model);

@@ -30,6 +30,55 @@ static void options_out_of_range(void **state) {
     }
 }
 
+/* Refused also when nothing is packed. */
+static void set_options_that_there_are_not(void **state) {
+    (void)state;
+    static const uint8_t values[2] = {1, 2};
+    daf *d;
+    OK(daf_open_memory(&d, NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, 2, e));
+    for (int i = 0; i < 5; i++) {
+        daf_set_options o;
+        daf_stream *s;
+        bool there;
+        daf_set_options_init(&o);
+        o.codec = i == 0 ? (daf_codec)77 : DAF_CODEC_DEFAULT;
+        o.form = i == 1 ? (daf_form)9 : DAF_FORM_AS_GIVEN;
+        o.packing = i == 2 ? (daf_packing)9 : DAF_PACK_NEVER;
+        o.level = i == 3 ? 23 : i == 4 ? -1 : 0;
+        FAILS(DAF_ERR_ARG, "", daf_set_vector(d, "a", "v", DAF_UINT8, values, 2, &o, e));
+        FAILS(DAF_ERR_ARG, "", daf_stream_vector(d, &s, "a", "v", DAF_UINT8, &o, e));
+        OK(daf_has_vector(d, &there, "a", "v", e));
+        assert_false(there);
+    }
+    OK(daf_close(d, e));
+}
+
+/* What would be too long to be read again. */
+static void texts_that_are_too_long(void **state) {
+    enum { LONG = 17 << 20 };
+    daf *d;
+    daf_scalar back;
+    bool there;
+    char *text = malloc(LONG + 1);
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'b', LONG);
+    text[LONG] = 0;
+    daf_scalar s = daf_scalar_string(text);
+    OK(daf_open_memory(&d, NULL, e));
+    FAILS(DAF_ERR_LIMIT, "longer than can be read", daf_set_scalar(d, "s", &s, NULL, e));
+    OK(daf_has_scalar(d, &there, "s", e));
+    assert_false(there);
+    s.value.s.bytes = 15 << 20;
+    OK(daf_set_scalar(d, "s", &s, NULL, e));
+    OK(daf_get_scalar(d, &back, "s", e));
+    assert_int_equal(back.value.s.bytes, 15 << 20);
+    daf_scalar_clear(&back);
+    OK(daf_close(d, e));
+    free(text);
+}
+
 static void integers_to_the_limits(void **state) {
     static const struct {
         int64_t first, step;
@@ -69,9 +118,8 @@ static void integers_to_the_limits(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup, test_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(pointers_that_are_null),
-        TEST(options_out_of_range),
-        TEST(integers_to_the_limits),
+        TEST(pointers_that_are_null),  TEST(options_out_of_range),   TEST(set_options_that_there_are_not),
+        TEST(texts_that_are_too_long), TEST(integers_to_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,31 @@ static void print_disk(FILE *out, const char *volume, const json_t *disk) {
             json_is_true(json_object_get(disk, "full")) ? "  FULL: waiting for room" : "");
 }
 
+/* What the start found of runs that were open before, where it found something. */
+static void print_recovery(FILE *out, const json_t *recovery) {
+    double recovered = print_number(recovery, "recovered"), failed = print_number(recovery, "failed");
+    double cut = print_number(recovery, "cut_bytes");
+    char file[PRINT_LONG_BYTES], why[4 * PRINT_LONG_BYTES], bytes[PRINT_TEXT_BYTES];
+    const json_t *failure;
+    size_t i;
+    if (recovered + failed == 0)
+        return;
+    fprintf(out, "  start   %.0f runs recovered  %.0f could not be  %s cut off and kept beside\n", recovered,
+            failed, print_bytes(cut, bytes));
+    json_array_foreach(json_object_get(recovery, "failures"), i, failure) {
+        fprintf(out, "          %s: %s\n", ctl_text(failure, "file", file, sizeof file),
+                ctl_text(failure, "text", why, sizeof why));
+    }
+}
+
+static void print_certificates(FILE *out, const json_t *status, const json_t *counters) {
+    double made = print_number(counters, "certificates"),
+           failed = print_number(counters, "certificates_failed");
+    double pending = print_number(status, "certificates_pending");
+    if (made + failed + pending > 0)
+        fprintf(out, "  proofs  %.0f certificates made  %.0f failed  %.0f to come\n", made, failed, pending);
+}
+
 static void print_totals(FILE *out, const json_t *status) {
     const json_t *rates = json_object_get(status, "rates"), *ring = json_object_get(status, "ring");
     const json_t *disk = json_object_get(status, "disk"), *c = json_object_get(status, "counters");
@@ -112,6 +137,8 @@ static void print_totals(FILE *out, const json_t *status) {
             print_number(c, "opens_refused"));
     fprintf(out, "  exports %.0f done  %.0f failed  %.0f skipped\n", print_number(c, "exports"),
             print_number(c, "exports_failed"), print_number(c, "exports_skipped"));
+    print_certificates(out, status, c);
+    print_recovery(out, json_object_get(status, "recovery"));
     fprintf(out, "  clients %.0f accepted  %.0f refused  %.0f ended by an error  %.0f by silence\n",
             print_number(c, "connections"), print_number(c, "connections_refused"),
             print_number(c, "connection_errors"), print_number(c, "timeouts"));

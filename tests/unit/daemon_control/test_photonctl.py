@@ -99,7 +99,13 @@ def status_of(path):
     got = expect(answered(path, STATUS, "status", "--json"), 0)
     assert json.loads(got[1]) == STATUS
     expect(answered(path, STATUS, "version"), 0, "photonctl ", "photond   9.8.7")
+    assert "start " not in shown[1] and "proofs" not in shown[1]
     expect(answered(path, {"ok": True}, "status"), 0, "no open runs")
+    failures = [{"file": "a.photons", "text": "it is\x1b damaged"}, {"file": "b.photons", "text": "no right to read it"}]
+    found = {"recovered": 3, "failed": 2, "cut_bytes": 4096, "failures": failures}
+    status = dict(STATUS, recovery=found, certificates_pending=2, counters=dict(STATUS["counters"], certificates=7, certificates_failed=1))
+    expect(answered(path, status, "status"), 0, "3 runs recovered  2 could not be  4.1 kB cut off and kept beside",
+           "a.photons: it is\\x1b damaged\n", "b.photons: no right to read it\n", "7 certificates made  1 failed  2 to come")
 
 
 def checks(path):

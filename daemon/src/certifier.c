@@ -258,7 +258,8 @@ static bool job_told(certify_job *job, int code) {
         return true;
     }
     pd_count(&counters->certificates_failed, 1);
-    pd_log(PD_LOG_WARNING, "%s/%s.photons: no certificate: %s", folder, job->name, job->why.text);
+    pd_log(code == -ENOENT ? PD_LOG_INFO : PD_LOG_WARNING, "%s/%s.photons: no certificate: %s", folder,
+           job->name, job->why.text);
     if (code == -ENOENT || code == -EEXIST) /* it is gone, or has another's: nothing to try again */
         note_remove(job->dir, job->name);
     else
@@ -332,6 +333,8 @@ static void *certifier_run(void *arg) {
         pthread_mutex_unlock(&c->lock);
         left = !certifier_work(c);
         pthread_mutex_lock(&c->lock);
+        if (!left && c->n_notes == seen) /* a note may have taken another's place */
+            atomic_store(&c->pending, 0);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -412,8 +415,8 @@ int pd_certifier_start(pd_certifier **ret, const pd_datadir *dir, const pd_certi
 /* ---- what is to be done ---- */
 
 static void certifier_woken(pd_certifier *c) {
-    atomic_fetch_add(&c->pending, 1);
     pthread_mutex_lock(&c->lock);
+    atomic_fetch_add(&c->pending, 1);
     c->n_notes++;
     pthread_cond_signal(&c->wake);
     pthread_mutex_unlock(&c->lock);

@@ -42,7 +42,8 @@ def short_run(daemon, c, i):
     run = c.open("short-%d" % i)
     c.batch(run, stored.photons(np.random.default_rng(i), 200))
     assert c.close(run).last_sequence == 1
-    os.unlink(daemon.path("short-%d.photons" % i))
+    for end in (".photons", ".photons.crc"):
+        os.unlink(daemon.path("short-%d%s" % (i, end)))
     assert not os.path.exists(daemon.path("short-%d.photons.tail" % i))
 
 
@@ -63,6 +64,7 @@ def short_runs():
             for i in range(1, RUNS + 1):
                 short_run(daemon, c, i)
                 if i > RUNS // 2 and i % max(1, RUNS // 2 // LOOKS) == 0:
+                    photond.wait_for(lambda: daemon.status()["certificates_pending"] == 0)
                     looks.append((i, memory_kb(daemon), descriptors(daemon)))
             status = daemon.status()
             assert status["counters"]["runs_closed"] == RUNS and status["health"] == "ok", status

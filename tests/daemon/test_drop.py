@@ -184,6 +184,29 @@ def after_a_kill_the_same():
         check_file(daemon.path("killed.photons"), number + 7, {n for n in told.dropped if n < first} | again.dropped)
 
 
+def closed_on_a_full_disk():
+    """The close does not wait for room: milliseconds for which there is none stay owed, and the file says how many."""
+    config = {"ring_mb": 1, "max_runs": 1, "sync_interval_ms": 30, "summaries": {"enabled": False}}
+    with disk.SmallDisk(2) as small, photond.Daemon(small.folder, config) as daemon:
+        told = Told(daemon.tcp, "full", "live", overflow=pb.OVERFLOW_DROP)
+        photons, empty = batch_of(1)[:3], [b"", b"", b""]
+        n = n_ms = last = 0
+        while len(told.dropped) < 60:
+            last += 1
+            ms = np.full(2000, n, "<u8")
+            told.c.batch(told.run, (photons if len(told.dropped) < 20 else empty) + [ms], sequence=last)
+            n += PHOTONS if len(told.dropped) < 20 else 0
+            n_ms += len(ms)
+            told.wait(lambda ack: ack.received >= last)
+        small.fill()
+        closed = told.c.close(told.run, last)
+        file = stored.File(daemon.path("full.photons"))
+        got = file.columns["/photons/ms"]
+        assert len(got) + int(file.attributes.get("photond.owed_ms", "0")) == n_ms, (len(got), file.attributes)
+        assert closed.datasets[3].items == len(got) and np.all(np.diff(got.astype("<i8")) >= 0)
+        assert got[-1] <= len(file.columns["/photons/x"]), got[-1]
+
+
 def configured_to_block():
     """The operator has the last word."""
     config = {"ring_mb": 1, "max_runs": 1, "overflow": "block", "summaries": {"enabled": False}}
@@ -196,4 +219,4 @@ def configured_to_block():
         check_file(daemon.path("kept.photons"), 24, set())
 
 
-photond.run_cases([configured_to_block, a_full_disk_drops_and_goes_on, after_a_kill_the_same])
+photond.run_cases([configured_to_block, a_full_disk_drops_and_goes_on, after_a_kill_the_same, closed_on_a_full_disk])

@@ -245,11 +245,11 @@ int daf__archive_file_open(daf__archive_store *s, daf__file **ret, const char *k
     f->archive = s->archive;
     daf__archive_retain(f->archive);
     pthread_mutex_init(&f->lock, NULL);
-    f->base = (daf__file){
-        .ops = &entry_ops,
-        .stamp = daf__archive_stamp(s->archive, &f->entry),
-        .size = f->entry.raw_bytes,
-    };
+    f->base = (daf__file){.ops = &entry_ops,
+                          .stamp = daf__archive_stamp(s->archive, &f->entry),
+                          .size = f->entry.raw_bytes,
+                          .has_crc = !f->entry.staged && is_stored(&f->entry),
+                          .crc = f->entry.crc};
     if (asprintf(&f->base.where, "%s/%s", s->base.path, key) < 0) {
         f->base.where = NULL;
         rc = daf__no_memory(err);

@@ -268,7 +268,9 @@ DAF_API void daf_options_init(daf_options *options);
  * what is staged still. Each append is in the archive whole or not at all, also when the writer is killed; the next
  * writable open undoes what a killed writer, of this library or another, has left. Readers in other processes see the
  * committed state while a writer appends. Archives of other ZIP programs are read (stored, deflate, deflate64, bzip2,
- * zstd) and appended to; what they say of their entries is kept. Stored, aligned data are views of the archive.
+ * zstd) and appended to; what they say of their entries is kept. Stored, aligned data are views of the archive. Whatever is
+ * read whole (JSON, axes, texts, copies of values, files that are copied) is compared with its CRC-32; views and ranges of
+ * stored numbers are not, but daf_verify compares all.
  */
 DAF_API DAF_MUST_USE int daf_open(daf **ret, const char *path, const char *mode, const daf_options *options,
                                   daf_error *err);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "archive.h"
 #include "archive_decode.h"
@@ -89,6 +90,9 @@ static void versions_are_checked(void **state) {
     daf *d;
     assert_memory_equal(content + 64, "{\"version\":[1,1]}\n", 18);
     content[64 + 14] = '2';
+    char *central = memmem(content, bytes, "PK\1\2", 4); /* of the same entry, the first one */
+    assert_non_null(central);
+    bytes_store32((uint8_t *)central + 16, (uint32_t)crc32_z(0, (const Bytef *)content + 64, 18));
     test_write_file(path, content, bytes);
     snprintf(message, sizeof message,
              "incompatible format version: 1.2\nthe code supports version: 1.1\nin daf zip archive: %s",

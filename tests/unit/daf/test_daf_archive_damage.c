@@ -198,6 +198,46 @@ static void a_name_is_overwritten(void **state) {
     free(data);
 }
 
+/* Whatever is read whole is compared with its checksum, so that a copy does not make a right one of what is wrong. */
+static void checksums_are_compared(void **state) {
+    static const char *const entries[2] = {"entry-1", "entry-2"}, *const texts[2] = {"text-1", "text-2"};
+    static const char *const content[] = {":1234}", "entry-1", "text-1", "numbers!"};
+    const char *path = test_path(state, "a.daf.zip");
+    daf *d, *to;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis(d, "a", entries, 2, e));
+    set_integer(d, "s", 1234);
+    OK(daf_set_vector(d, "a", "t", DAF_STRING, texts, 2, NULL, e));
+    OK(daf_set_vector(d, "a", "n", DAF_INT32, "numbers!", 2, NULL, e));
+    OK(daf_close(d, e));
+    size_t bytes;
+    char *data = test_read_file(path, &bytes);
+    for (unsigned i = 0; i < 4; i++) {
+        daf_options options;
+        daf_array *a;
+        daf_scalar s;
+        char *at = memmem(data, bytes, content[i], strlen(content[i]));
+        assert_non_null(at);
+        at[3] ^= 1;
+        test_write_file(path, data, bytes);
+        at[3] ^= 1;
+        daf_options_init(&options);
+        options.copies = true;
+        OK(daf_open(&d, path, "r", &options, e));
+        if (i == 0)
+            FAILS(DAF_ERR_CORRUPT, "checksum", daf_get_scalar(d, &s, "s", e));
+        else if (i == 1)
+            FAILS(DAF_ERR_CORRUPT, "checksum", daf_get_axis(d, &a, "a", e));
+        else
+            FAILS(DAF_ERR_CORRUPT, "checksum", daf_get_vector(d, &a, "a", i == 2 ? "t" : "n", e));
+        OK(daf_open_memory(&to, NULL, e));
+        FAILS(DAF_ERR_CORRUPT, "checksum", daf_copy(to, d, NULL, e));
+        daf_free(to);
+        daf_free(d);
+    }
+    free(data);
+}
+
 /* A download that has not ended. */
 static void the_end_is_missing(void **state) {
     const char *path = test_path(state, "a.daf.zip");
@@ -241,10 +281,13 @@ static void something_follows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_bit_is_lost),         TEST(signatures_are_lost),
-        TEST(lengths_lie),           TEST(bytes_are_doubled_or_missing),
-
-        TEST(a_name_is_overwritten), TEST(the_end_is_missing),
+        TEST(a_bit_is_lost),
+        TEST(signatures_are_lost),
+        TEST(lengths_lie),
+        TEST(bytes_are_doubled_or_missing),
+        TEST(checksums_are_compared),
+        TEST(a_name_is_overwritten),
+        TEST(the_end_is_missing),
         TEST(something_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

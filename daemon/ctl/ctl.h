@@ -49,7 +49,7 @@ void ctl_print_runs(FILE *out, const json_t *status);
     "                     for users without that folder $XDG_RUNTIME_DIR/photond/control.sock)\n"            \
     "  --timeout SECONDS  how long to wait for an answer (default 10)\n"
 
-extern const cli_command ctl_status, ctl_runs, ctl_version, ctl_start, ctl_stop, ctl_flush, ctl_note,
-    ctl_export, ctl_drain, ctl_reload, ctl_token, ctl_verify_summaries;
+extern const cli_command ctl_status, ctl_runs, ctl_version, ctl_start, ctl_stop, ctl_flush, ctl_rotate,
+    ctl_note, ctl_export, ctl_drain, ctl_reload, ctl_token, ctl_verify_summaries;
 
 #endif

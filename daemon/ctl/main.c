@@ -1,17 +1,9 @@
 #include "ctl.h"
 
 int main(int argc, char **argv) {
-    static const cli_command *const commands[] = {&ctl_status,
-                                                  &ctl_runs,
-                                                  &ctl_start,
-                                                  &ctl_stop,
-                                                  &ctl_flush,
-                                                  &ctl_note,
-                                                  &ctl_export,
-                                                  &ctl_drain,
-                                                  &ctl_reload,
-                                                  &ctl_token,
-                                                  &ctl_verify_summaries,
+    static const cli_command *const commands[] = {&ctl_status, &ctl_runs,   &ctl_start, &ctl_stop,
+                                                  &ctl_flush,  &ctl_rotate, &ctl_note,  &ctl_export,
+                                                  &ctl_drain,  &ctl_reload, &ctl_token, &ctl_verify_summaries,
                                                   &ctl_version};
     const cli_program program = {
         .name = "photonctl",

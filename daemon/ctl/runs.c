@@ -1,4 +1,4 @@
-/* Commands that do something to a run: start, stop, flush, note, export. */
+/* Commands that do something to a run: start, stop, flush, rotate, note, export. */
 #include <string.h>
 #include <time.h>
 
@@ -118,6 +118,26 @@ const cli_command ctl_flush = {
     "before is on the disk. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP
         CTL_COMMON_HELP,
     flush_run};
+
+static bool rotated(const json_t *asked, const json_t *run) {
+    return run_number(run, "parts_closed") >= run_number(asked, "until");
+}
+
+static int rotate_run(const cli_command *self, int argc, char **argv) {
+    return run_command(self, argc, argv, 1, rotated);
+}
+
+const cli_command ctl_rotate = {"rotate", "let a run go on in a new file",
+                                "Usage: photonctl rotate NAME [--no-wait] [--json]\n"
+                                "The run's file is closed between two batches, and the run goes on in "
+                                "NAME.0001.photons, NAME.0002.photons "
+                                "and so on:\n"
+                                "each is a whole file of its own, and 'd7 merge' puts them together again. "
+                                "When it returns with 0, the file "
+                                "of before is\n"
+                                "closed and on the disk. Exit status 1: there is no such run, it failed, or "
+                                "nothing is in its file yet.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+                                rotate_run};
 
 static int note_run(const cli_command *self, int argc, char **argv) {
     return run_command(self, argc, argv, 2, synced);

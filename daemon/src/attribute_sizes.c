@@ -17,7 +17,7 @@ uint64_t pd_attributes_bytes(const pd_attribute *attributes, size_t n) {
 }
 
 /* FNV-1a. */
-static uint64_t key_hash(const char *key) {
+uint64_t pd_attribute_key_hash(const char *key) {
     uint64_t hash = 14695981039346656037u;
     for (; *key; key++)
         hash = (hash ^ (uint8_t)*key) * 1099511628211u;
@@ -51,7 +51,7 @@ static int sizes_grow(pd_attribute_sizes *sizes) {
 static int sizes_set_one(pd_attribute_sizes *sizes, const pd_attribute *attribute, uint64_t most) {
     if (sizes_grow(sizes) != 0)
         return -1;
-    uint64_t hash = key_hash(attribute->key), bytes = attribute_bytes(attribute);
+    uint64_t hash = pd_attribute_key_hash(attribute->key), bytes = attribute_bytes(attribute);
     pd_attribute_size *at = sizes_place(sizes->items, sizes->cap, hash);
     if (sizes->bytes - at->bytes + bytes > most)
         return -1;

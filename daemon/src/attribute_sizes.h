@@ -23,6 +23,9 @@ typedef struct pd_attribute_sizes {
     uint64_t bytes; /* of all */
 } pd_attribute_sizes;
 
+/* Of a key; never 0. */
+uint64_t pd_attribute_key_hash(const char *key);
+
 /* Bytes of texts and overhead. */
 uint64_t pd_attributes_bytes(const pd_attribute *attributes, size_t n);
 

@@ -29,11 +29,12 @@ static pd_run *request_run(const pd_commands *c, const json_t *request, pd_error
 }
 
 static json_t *run_reply(const pd_run *run) {
-    return json_pack("{s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I}", "run", run->name, "id", run->id_hex,
+    return json_pack("{s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I}", "run", run->name, "id", run->id_hex,
                      "state", pd_run_state_name(run), "failure",
                      run->state == PD_RUN_FAILED ? run->failure.text : NULL, "received",
                      (json_int_t)run->received, "durable", (json_int_t)run->durable, "exports",
-                     (json_int_t)run->summary.exports, "syncs", (json_int_t)run->n_syncs);
+                     (json_int_t)run->summary.exports, "syncs", (json_int_t)run->n_syncs, "parts_closed",
+                     (json_int_t)run->n_parts_closed);
 }
 
 /* ---- looking ---- */
@@ -111,6 +112,18 @@ static pd_run *request_running(const pd_commands *c, const json_t *request, pd_e
 static json_t *command_flush(void *user, const json_t *request, pd_error *err) {
     pd_run *run = request_running(user, request, err);
     return run ? flush_reply(run) : NULL;
+}
+
+static json_t *command_rotate(void *user, const json_t *request, pd_error *err) {
+    pd_run *run = request_running(user, request, err);
+    uint64_t until = 0;
+    if (!run || pd_run_rotate(run, &until, err) != 0)
+        return NULL;
+    pd_log(PD_LOG_INFO, "run %s: to go on in a new file, by photonctl", run->name);
+    json_t *reply = run_reply(run);
+    if (reply)
+        json_object_set_new(reply, "until", json_integer((json_int_t)until));
+    return reply;
 }
 
 static json_t *command_note(void *user, const json_t *request, pd_error *err) {
@@ -191,7 +204,7 @@ const pd_control_command pd_command_list[] = {
     {"status", command_status, PD_RIGHT_VIEW},    {"run", command_run, PD_RIGHT_VIEW},
     {"start", command_start, PD_RIGHT_CONTROL},   {"stop", command_stop, PD_RIGHT_CONTROL},
     {"flush", command_flush, PD_RIGHT_CONTROL},   {"note", command_note, PD_RIGHT_CONTROL},
-    {"export", command_export, PD_RIGHT_CONTROL}, {"drain", command_drain, PD_RIGHT_CONTROL},
-    {"reload", command_reload, PD_RIGHT_CONTROL},
+    {"rotate", command_rotate, PD_RIGHT_CONTROL}, {"export", command_export, PD_RIGHT_CONTROL},
+    {"drain", command_drain, PD_RIGHT_CONTROL},   {"reload", command_reload, PD_RIGHT_CONTROL},
 };
 const size_t pd_n_commands = sizeof pd_command_list / sizeof *pd_command_list;

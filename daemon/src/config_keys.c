@@ -94,6 +94,10 @@ const pd_config_key pd_config_keys[] = {
 
     {"sync_interval_ms", PD_CONFIG_DURATION, AT(sync_interval_ms), 1, 10, DAY_MS, "1000",
      "time between syncs to the disk: what has been synced is acknowledged as durable"},
+    {"part_max_bytes", PD_CONFIG_SIZE, AT(part_max_bytes), 1, 0, 1024 * GIB * 1024, "0",
+     "a run whose file has become so long goes on in another (NAME.0001.photons, ...); 0: never"},
+    {"part_max_s", PD_CONFIG_DURATION, AT(part_max_ms), SECOND_MS, 0, 365 * DAY_MS, "0",
+     "a run goes on in another file after so long; 0: never"},
     {"resume_timeout_s", PD_CONFIG_DURATION, AT(resume_timeout_ms), SECOND_MS, 0, 365 * DAY_MS, "30",
      "how long a run whose connection ended waits for its producer before it is closed"},
     {"idle_timeout_s", PD_CONFIG_DURATION, AT(idle_timeout_ms), SECOND_MS, 100, 365 * DAY_MS, "60",

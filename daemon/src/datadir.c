@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,35 @@ int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES]
 void pd_datadir_keep_hidden(const pd_datadir *dir) {
     if (mkdirat(dir->fd, HIDDEN_NAME, dir->dir_mode) == 0)
         pd_log(PD_LOG_WARNING, "%s/" HIDDEN_NAME " was removed by another program: made anew", dir->path);
+}
+
+const char *pd_datadir_file_path(const pd_datadir *dir, const char *name, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%.*s/%.*s.photons", PATH_MAX - PD_FILE_NAME_BYTES - 2, dir->path,
+             PD_PART_NAME_BYTES, name);
+    return path;
+}
+
+const char *pd_datadir_part_name(char out[PD_PART_NAME_BYTES + 1], const char *run, uint32_t part) {
+    if (part == 0)
+        snprintf(out, PD_PART_NAME_BYTES + 1, "%.*s", PD_RUN_NAME_BYTES, run);
+    else
+        snprintf(out, PD_PART_NAME_BYTES + 1, "%.*s.%04" PRIu32, PD_RUN_NAME_BYTES, run, part);
+    return out;
+}
+
+uint32_t pd_datadir_name_part(const char *name, char run[PD_PART_NAME_BYTES + 1]) {
+    char again[PD_PART_NAME_BYTES + 1];
+    const char *dot = strrchr(name, '.');
+    snprintf(run, PD_PART_NAME_BYTES + 1, "%s", name);
+    if (!dot || dot == name || dot - name > PD_RUN_NAME_BYTES ||
+        strspn(dot + 1, "0123456789") != strlen(dot + 1))
+        return 0;
+    unsigned long part = strtoul(dot + 1, NULL, 10);
+    run[dot - name] = 0;
+    if (part > 0 && part <= UINT32_MAX && strcmp(pd_datadir_part_name(again, run, (uint32_t)part), name) == 0)
+        return (uint32_t)part;
+    snprintf(run, PD_PART_NAME_BYTES + 1, "%s", name);
+    return 0;
 }
 
 bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FILE_NAME_BYTES]) {

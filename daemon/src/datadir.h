@@ -11,6 +11,7 @@
 #ifndef PD_DATADIR_H
 #define PD_DATADIR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@
 
 enum {
     PD_RUN_NAME_BYTES = 128,       /* of a run's name, at most */
+    PD_PART_NAME_BYTES = 128 + 11, /* of a part of a run: NAME.0001, at most NAME.4294967295 */
     PD_FILE_NAME_BYTES = 128 + 32, /* of a file in the folder, with the NUL */
     PD_RUN_ID_BYTES = 16
 };
@@ -54,6 +56,15 @@ bool pd_datadir_taken(const pd_datadir *dir, const char *name, char which[PD_FIL
 
 /* The name of the run that a file of the folder belongs to. False: to none. */
 bool pd_datadir_run_of(const char *file, char name[PD_RUN_NAME_BYTES + 1]);
+
+/* Where the file of that name is: DATA_DIR/NAME.photons. Returns `path`. */
+const char *pd_datadir_file_path(const pd_datadir *dir, const char *name, char path[PATH_MAX]);
+
+/* The name of a part's files: the run's own for the first, NAME.0001 for the second. Returns `out`. */
+const char *pd_datadir_part_name(char out[PD_PART_NAME_BYTES + 1], const char *run, uint32_t part);
+
+/* The part that a name of files is of, and the run's name. */
+uint32_t pd_datadir_name_part(const char *name, char run[PD_PART_NAME_BYTES + 1]);
 
 /* Gives the tail of the file at `new_path` the name NAME.photons.tail, then the file the name NAME.photons, and then its
  * checksums, where there are any, NAME.photons.crc, replacing nothing: a file of ours never stands without its tail while

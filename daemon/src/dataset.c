@@ -47,3 +47,8 @@ const char *pd_attribute_find(const pd_attribute *attributes, size_t n, const ch
             return attributes[i].value;
     return NULL;
 }
+
+uint64_t pd_dataset_part_row(const pd_dataset *dataset, uint64_t items) {
+    bool repeats = dataset->role == PD_ROLE_MS_INDEX && d7_role_of(dataset->name) == D7_ROLE_MS;
+    return repeats && items > 0 ? items - 1 : items;
+}

@@ -46,6 +46,10 @@ const char *pd_dataset_group(const pd_dataset *dataset);
  * time_stamp, in this order of roles; where there is none, the first that is no ms_index. */
 size_t pd_datasets_photons(const pd_dataset *datasets, size_t n);
 
+/* The run's item that a part's file begins with, when the parts before have `items`: the millisecond that is under way
+ * when a part begins stands in both (d7 merge expects it). */
+uint64_t pd_dataset_part_row(const pd_dataset *dataset, uint64_t items);
+
 /* An attribute of a run: UTF-8, no NUL. */
 typedef struct pd_attribute {
     const char *key;

@@ -45,6 +45,10 @@ const char *pd_file_failure(const pd_file *file) {
     return pd_file_failed(file) ? file->why.text : "";
 }
 
+uint64_t pd_file_index_bytes(const pd_file *file) {
+    return atomic_load_explicit(&file->index_bytes, memory_order_relaxed);
+}
+
 uint64_t pd_file_written(const pd_file *file) {
     return atomic_load_explicit(&file->written, memory_order_relaxed);
 }
@@ -65,6 +69,7 @@ bool pd_file_is_short(const pd_file *file) {
 static void file_tell(pd_file *file) {
     atomic_store_explicit(&file->written, d7_writer_written_bytes(file->writer), memory_order_relaxed);
     atomic_store_explicit(&file->closed_bytes, d7_writer_closed_bytes(file->writer), memory_order_relaxed);
+    atomic_store_explicit(&file->index_bytes, d7_writer_index_bytes(file->writer), memory_order_relaxed);
 }
 
 /* What a call on the writer came to. */
@@ -190,7 +195,8 @@ static int file_create_tail(pd_file *file, const pd_open_task *open, const pd_fi
     options.mode = o->mode;
     options.io = o->io;
     file_place_path(file, 1, path);
-    int code = d7_tail_create(&file->tail, path, &layout, open->id, 0, 0, &options, err);
+    int code =
+        d7_tail_create(&file->tail, path, &layout, open->id, open->part, open->first_sequence, &options, err);
     free(types);
     return code;
 }
@@ -210,7 +216,8 @@ static int file_first_slot(pd_file *file, const pd_open_task *open, d7_error *er
         return D7_ERR_NOMEM;
     for (size_t i = 0; i < open->n_datasets; i++)
         datasets[i].type = open->datasets[i].type;
-    d7_tail_mark mark = {.producer = open->producer,
+    d7_tail_mark mark = {.sequence = open->first_sequence,
+                         .producer = open->producer,
                          .epoch = open->epoch,
                          .clock = open->clock,
                          .datasets = datasets,
@@ -326,7 +333,7 @@ static int file_take_pending(pd_file *file, const d7_tail_slot *slot, d7_error *
     return 0;
 }
 
-int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail,
+int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, bool whole,
                    const pd_file_options *o, pd_error *why) {
     d7_error err = {.text = ""};
     pd_file *file = file_new(dir, why);
@@ -338,7 +345,7 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
     file->certifier = o->certifier;
     snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
     d7_writer_options options = file_writer_options(file, o);
-    options.whole_pages = true;
+    options.whole_pages = whole;
     int code = d7_writer_resume(&file->writer, file->path, d7_tail_recovered(tail), &options, &err);
     if (code == 0)
         code = file_take_pending(file, d7_tail_recovered(tail), &err);
@@ -387,14 +394,11 @@ static bool file_next_name(const char *name, unsigned number, char out[PD_RUN_NA
     return n > 0 && n <= PD_RUN_NAME_BYTES && wire_run_name_fault(out) == NULL;
 }
 
-/* Whether NAME.photons is the file of the run that is to be opened, and was closed: then only the answer was lost, and
- * `open` says what is in it. */
+/* Whether NAME.photons is the first file of the run that is to be opened, and all of its files were closed: then only the
+ * answer was lost, and `open` says what is in them. */
 static bool file_is_past(const pd_file *file, pd_open_task *open, const char *name) {
-    char path[PATH_MAX];
     pd_run_stored stored;
-    pd_error ignored;
-    snprintf(path, sizeof path, "%.*s/%s.photons", PATH_MAX - PD_FILE_NAME_BYTES - 2, file->dir->path, name);
-    if (pd_run_stored_read(&stored, path, &ignored) != 0)
+    if (pd_run_stored_last(&stored, file->dir, name, &open->closed_parts) != 0)
         return false;
     bool same = stored.closed && memcmp(stored.spec.id, open->id, PD_RUN_ID_BYTES) == 0 &&
                 strcmp(stored.spec.instance, open->producer) == 0 &&
@@ -429,7 +433,7 @@ static int file_find_name(pd_file *file, pd_open_task *open, pd_name_hint *hint)
     snprintf(open->given_name, sizeof open->given_name, "%s", open->name);
     snprintf(which, sizeof which, "%s", open->name);
     int failed = wire_pattern_counts(open->name) ? -EEXIST : file_try_name(file, open->given_name, which);
-    if (failed == -EEXIST &&
+    if (failed == -EEXIST && open->part == 0 &&
         (file_is_past(file, open, open->name) || file_is_past_of_series(file, open, hint)))
         return FILE_PAST;
     unsigned number = strcmp(hint->name, open->name) == 0 ? hint->next : file_first_number(open->name);

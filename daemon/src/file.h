@@ -40,6 +40,7 @@ struct pd_file {
     atomic_uint_fast64_t allocated, closed_bytes;
     atomic_bool is_short;
     atomic_uint_fast64_t written;
+    atomic_uint_fast64_t index_bytes;
     atomic_bool failed;   /* set once, after `why` */
     pthread_mutex_t lock; /* guards `why` while it is set: writer and syncer may both fail */
     pd_error why;
@@ -75,8 +76,9 @@ int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *ope
 pd_open_outcome pd_file_publish(pd_file *file, pd_open_task *open, pd_name_hint *hint);
 
 /* Goes on with NAME.photons as a recovery left it; takes the tail over in any case. Before the threads run.
+ *  whole    the values that the tail holds come again as pages; else the file has them, and is to be closed
  * Returns 0 and the file; a D7_ERR_ code with `why` said. */
-int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail,
+int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, bool whole,
                    const pd_file_options *options, pd_error *why);
 
 int pd_file_page(pd_file *file, const pd_page_task *page);

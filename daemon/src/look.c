@@ -93,6 +93,7 @@ static void look_run(const pd_server *server, const pd_run *run, uint64_t now, p
         .path = run->path,
         .volume = pd_volume_name(run->volume),
         .waits = look_waits(server, run, now),
+        .part = run->part->number,
         .failure = run->state == PD_RUN_FAILED ? run->failure.text : NULL,
         .age_s = look_age(run->opened_ns, now),
         .photons = pd_run_photons(run),

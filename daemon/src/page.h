@@ -24,6 +24,7 @@ typedef struct pd_page {
     uint32_t column;
     uint32_t n_items;
     uint64_t first_item;
+    uint64_t first_photon; /* of the run, that indices of photons in it count from */
     bool sealed;   /* takes no more items */
     bool written;  /* it is back from the writer */
     bool given_up; /* its run failed while it was being encoded */

@@ -13,7 +13,6 @@ typedef struct recount_group {
     uint32_t ids[RECOUNT_DATASETS_MAX]; /* [n] in the file, all parts alike */
     size_t n;
     bool is_ms;
-    d7_type type;   /* of the last of them */
     uint64_t items; /* binned */
     uint64_t limit;
 } recount_group;
@@ -29,8 +28,6 @@ typedef struct recount {
     size_t n_attributes;
     pd_time_base time_base;
     pd_summary *summary;
-    void *shifted; /* room for the ms indices of a later part */
-    size_t shifted_bytes;
 } recount;
 
 /* ---- what the file tells ---- */
@@ -55,7 +52,6 @@ static int recount_dataset(recount *r, const d7_reader *file, const json_t *told
     recount_group *group = &r->groups[g];
     if (g == r->n_groups)
         r->groups[r->n_groups++] = (recount_group){.name = pd_dataset_group(d), .limit = UINT64_MAX};
-    group->type = d->type;
     group->is_ms = d->role == PD_ROLE_MS_INDEX;
     group->ids[group->n++] = id;
     r->n_datasets++;
@@ -128,43 +124,12 @@ static int recount_begin(recount *r, const d7_reader *file, const pd_summary_opt
 
 /* ---- what it holds ---- */
 
-/* The ms index of a later part counts its own photons. Returns the values moved on by `first`, or NULL with err. */
-static const void *recount_shift(recount *r, d7_type type, const void *values, size_t n, uint64_t first,
-                                 pd_error *err) {
-    size_t bytes = n * sizeof(uint64_t);
-    if (type != D7_UINT64) {
-        pd_error_set(err, "the ms index is no uint64: merge the parts first (d7 merge)");
-        return NULL;
-    }
-    if (bytes > r->shifted_bytes) {
-        void *larger = realloc(r->shifted, bytes);
-        if (!larger) {
-            pd_error_set(err, "out of memory");
-            return NULL;
-        }
-        r->shifted = larger;
-        r->shifted_bytes = bytes;
-    }
-    for (size_t i = 0; i < n; i++)
-        ((uint64_t *)r->shifted)[i] = ((const uint64_t *)values)[i] + first;
-    return r->shifted;
-}
-
-static int recount_bin(recount *r, size_t g, const d7_chunk *chunk, uint64_t first_photon, pd_error *err) {
+static void recount_bin(recount *r, size_t g, const d7_chunk *chunk) {
     recount_group *group = &r->groups[g];
     uint64_t left = group->limit - group->items;
     size_t n = chunk->n < left ? chunk->n : (size_t)left;
-    const void *ms = NULL;
-    const void *const *columns = chunk->values;
-    if (group->is_ms && first_photon) {
-        ms = recount_shift(r, group->type, chunk->values[0], n, first_photon, err);
-        if (!ms)
-            return -1;
-        columns = &ms;
-    }
-    pd_summary_bin(r->summary, g, columns, group->items, n);
+    pd_summary_bin(r->summary, g, chunk->values, group->items, n);
     group->items += n;
-    return 0;
 }
 
 static uint64_t part_place(const d7_reader *file, const char *key) {
@@ -183,7 +148,7 @@ static int part_overlap(const recount_group *group, const d7_reader *file, uint6
     return first > group->items ? -1 : 0;
 }
 
-static int recount_columns(recount *r, d7_columns *columns, size_t g, uint64_t first_photon, pd_error *err) {
+static int recount_columns(recount *r, d7_columns *columns, size_t g, pd_error *err) {
     d7_error why = {0};
     d7_chunk chunk = {.n = 1};
     const recount_group *group = &r->groups[g];
@@ -192,8 +157,7 @@ static int recount_columns(recount *r, d7_columns *columns, size_t g, uint64_t f
             return pd_error_set(err, "%s", why.text);
         if (chunk.n == 0)
             return 0;
-        if (recount_bin(r, g, &chunk, first_photon, err) != 0)
-            return -1;
+        recount_bin(r, g, &chunk);
     }
     return 0;
 }
@@ -211,7 +175,8 @@ static int recount_group_of_part(recount *r, d7_reader *file, size_t g, pd_error
         return 0;
     if (d7_columns_open(&columns, file, group->ids, group->n, &options, &why) != 0)
         return pd_error_set(err, "%s", why.text);
-    int failed = recount_columns(r, columns, g, part_place(file, "photond.first_photon"), err);
+    pd_summary_first_photon(r->summary, part_place(file, "photond.first_photon"));
+    int failed = recount_columns(r, columns, g, err);
     d7_columns_free(columns);
     return failed;
 }
@@ -270,7 +235,6 @@ int pd_recount(pd_summary **ret, const char *name, const char *const *paths, siz
     d7_reader_free(first);
     json_decref(r->told);
     free(r->attributes);
-    free(r->shifted);
     free(r);
     return failed ? -1 : 0;
 }

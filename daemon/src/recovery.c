@@ -18,9 +18,16 @@
 #include "tree.h"
 #include "wire/names.h"
 
-enum { RECOVERY_FAILURES_MAX = 64, RECOVERY_SLOT_BYTES_MAX = 16 << 20 };
+enum { RECOVERY_FAILURES_MAX = 64, RECOVERY_SLOT_BYTES_MAX = 16 << 20, RECOVERY_CUTS_MAX = 100000 };
 
 static const char recovery_suffix[] = ".photons" D7_TAIL_SUFFIX;
+
+/* The files of a part of a run, or of a run that has just one. */
+typedef struct recovery_part {
+    char name[PD_PART_NAME_BYTES + 1];
+    char run[PD_PART_NAME_BYTES + 1];
+    uint32_t number;
+} recovery_part;
 
 typedef struct recovery {
     pd_engine *engine;
@@ -142,18 +149,20 @@ static int recovery_make_run(recovery *r, const char *name, pd_file *file, pd_er
     return failed;
 }
 
-static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const d7_tail_recovery *found) {
+/* The run goes on in the file. */
+static void recovery_resume(recovery *r, const recovery_part *part, d7_tail *tail,
+                            const d7_tail_recovery *found) {
     pd_error why = {""};
     pd_file *file = NULL;
     uint64_t sequence = d7_tail_recovered(tail)->sequence;
-    if (pd_file_resume(&file, r->dir, name, tail, pd_volume_files(r->volume), &why) != 0) {
-        recovery_failed(r, name, why.text);
+    if (pd_file_resume(&file, r->dir, part->name, tail, true, pd_volume_files(r->volume), &why) != 0) {
+        recovery_failed(r, part->name, why.text);
         return;
     }
-    recovery_hide_export(r, name, ".daf", "scalars/export.json");
-    recovery_hide_export(r, name, ".daf.zarr", "scalars/export/zarr.json");
-    if (recovery_make_run(r, name, file, &why) != 0) {
-        recovery_failed(r, name, why.text);
+    recovery_hide_export(r, part->run, ".daf", "scalars/export.json");
+    recovery_hide_export(r, part->run, ".daf.zarr", "scalars/export/zarr.json");
+    if (recovery_make_run(r, part->run, file, &why) != 0) {
+        recovery_failed(r, part->name, why.text);
         return;
     }
     r->state->recovered++;
@@ -161,7 +170,29 @@ static void recovery_resume(recovery *r, const char *name, d7_tail *tail, const 
     pd_log(PD_LOG_WARNING,
            "run %s: recovered up to batch %" PRIu64 ", %" PRIu64
            " bytes after it were cut off and kept beside; waiting for its producer",
-           name, sequence, found->cut_bytes);
+           part->run, sequence, found->cut_bytes);
+}
+
+/* A part that another one follows is whole up to `sequence`: it is closed. Where that fails it stays for the next start. */
+static void recovery_close(recovery *r, const recovery_part *part, d7_tail *tail,
+                           const d7_tail_recovery *found) {
+    pd_error why = {""};
+    pd_file *file = NULL;
+    uint64_t sequence = d7_tail_recovered(tail)->sequence;
+    if (pd_file_resume(&file, r->dir, part->name, tail, false, pd_volume_files(r->volume), &why) != 0) {
+        recovery_failed(r, part->name, why.text);
+        return;
+    }
+    r->state->cut_bytes += found->cut_bytes;
+    int code = pd_file_close(file, sequence);
+    if (code == 0 && pd_datadir_sync(r->dir) == 0) {
+        r->state->closed++;
+        pd_log(PD_LOG_INFO, "%s.photons: closed, up to batch %" PRIu64 "; the run goes on in another file",
+               part->name, sequence);
+    } else {
+        recovery_failed(r, part->name, code == D7_ERR_NOSPACE ? "the disk is full" : pd_file_failure(file));
+    }
+    pd_file_free(file);
 }
 
 /* Nothing is followed out of the folder: both are files, or not there. */
@@ -174,74 +205,180 @@ static bool recovery_is_file(const recovery *r, const char *name, const char *su
     return S_ISREG(there.st_mode);
 }
 
-static void recovery_file(recovery *r, const char *name) {
+/* Returns 0; -1: it cannot be recovered, which was said. */
+static int recovery_recover(recovery *r, const recovery_part *part, uint64_t limit, d7_tail **tail,
+                            d7_tail_recovery *found) {
     char path[PATH_MAX];
-    d7_tail *tail = NULL;
-    d7_tail_recovery found = {0};
     d7_error err = {.text = ""};
     d7_tail_recover_options options;
     d7_tail_recover_options_init(&options);
     options.mode = r->engine->config->file_mode;
     options.io = r->engine->io;
-    int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, name);
-    if (!recovery_is_file(r, name, ".photons") || !recovery_is_file(r, name, recovery_suffix)) {
-        recovery_failed(r, name, "it or its tail is not a file");
+    options.sequence_limit = limit;
+    int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, part->name);
+    if (!recovery_is_file(r, part->name, ".photons") || !recovery_is_file(r, part->name, recovery_suffix))
+        recovery_failed(r, part->name, "it or its tail is not a file");
+    else if (n < 0 || (size_t)n >= sizeof path)
+        recovery_failed(r, part->name, "the path is too long");
+    else if (d7_tail_recover(tail, path, &options, found, &err) != 0)
+        recovery_failed(r, part->name, err.text);
+    else
+        return 0;
+    return -1;
+}
+
+/* ---- parts of a run ---- */
+
+/* The last message before a part. Returns 0; -1: it is no part of the run that `before` is of, which was said. */
+static int recovery_first(recovery *r, const recovery_part *before, const recovery_part *part,
+                          uint64_t *ret_first) {
+    char path[PATH_MAX];
+    pd_run_stored a, b;
+    pd_error why = {""};
+    pd_datadir_file_path(r->dir, part->name, path);
+    int failed = pd_run_stored_read(&b, path, &why);
+    if (!failed) {
+        pd_datadir_file_path(r->dir, before->name, path);
+        failed = pd_run_stored_read(&a, path, &why);
+        if (!failed) {
+            if (memcmp(a.spec.id, b.spec.id, PD_RUN_ID_BYTES) != 0 || b.spec.part <= a.spec.part)
+                failed = pd_error_set(&why, "%s.photons is of another run", before->name);
+            pd_run_stored_free(&a);
+        }
+        *ret_first = b.spec.first_sequence;
+        pd_run_stored_free(&b);
+    }
+    if (failed)
+        recovery_failed(r, part->name, why.text);
+    return failed;
+}
+
+/* What a part holds comes after something that is lost: the producer sends both again. It is kept as NAME.photons.cut.N,
+ * and the run goes on in the part before. */
+static void recovery_set_aside(recovery *r, const recovery_part *part) {
+    char file[PD_FILE_NAME_BYTES], aside[PD_FILE_NAME_BYTES + 16], other[PD_FILE_NAME_BYTES + 16];
+    int failed = -1;
+    snprintf(file, sizeof file, "%s.photons", part->name);
+    for (unsigned n = 0; failed && n < RECOVERY_CUTS_MAX; n++) {
+        snprintf(aside, sizeof aside, "%s.cut.%u", file, n);
+        failed = renameat2(r->dir->fd, file, r->dir->fd, aside, RENAME_NOREPLACE);
+        if (failed && errno != EEXIST)
+            break;
+    }
+    if (failed) {
+        recovery_failed(r, part->name, "it follows what was lost, and cannot be renamed");
         return;
     }
-    if (n < 0 || (size_t)n >= sizeof path) {
-        recovery_failed(r, name, "the path is too long");
-        return;
+    snprintf(other, sizeof other, "%s" D7_CHECKSUMS_SUFFIX, file);
+    unlinkat(r->dir->fd, other, 0);
+    if (pd_datadir_remove_tail(r->dir, part->name) != 0 || pd_datadir_sync(r->dir) != 0)
+        pd_log(PD_LOG_WARNING, "%s/%s" D7_TAIL_SUFFIX " cannot be removed", r->dir->path, file);
+    pd_log(PD_LOG_WARNING, "%s: it follows what the part before lost: kept as %s", file, aside);
+}
+
+/* Tails whose files are not there. What is left of a part that was set aside goes, when the part before it is open. */
+static size_t recovery_drop_orphans(recovery *r, recovery_part *parts, size_t n) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        char file[PD_FILE_NAME_BYTES];
+        struct stat there;
+        snprintf(file, sizeof file, "%s.photons", parts[i].name);
+        if (fstatat(r->dir->fd, file, &there, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+            parts[kept++] = parts[i];
+        else if (kept == 0 || pd_datadir_remove_tail(r->dir, parts[i].name) != 0)
+            recovery_orphan(r, parts[i].name);
     }
-    if (d7_tail_recover(&tail, path, &options, &found, &err) != 0) {
-        recovery_failed(r, name, err.text);
-    } else if (found.outcome == D7_TAIL_RESUMED) {
-        recovery_resume(r, name, tail, &found);
-    } else if (found.outcome == D7_TAIL_ORPHAN) {
-        recovery_orphan(r, name);
-    } else {
-        r->state->closed++;
-        pd_certifier_note(pd_volume_files(r->volume)->certifier, name);
-        pd_log(PD_LOG_INFO, "run %s: it was closed before the restart", name);
+    return kept;
+}
+
+/* The files of one run that have a tail, in order: each but the last is closed, when it holds all up to the next one. */
+static void recovery_run(recovery *r, recovery_part *parts, size_t n) {
+    n = recovery_drop_orphans(r, parts, n);
+    for (size_t i = 0; i < n; i++) {
+        d7_tail *tail = NULL;
+        d7_tail_recovery found = {0};
+        uint64_t limit = UINT64_MAX;
+        if ((i + 1 < n && recovery_first(r, &parts[i], &parts[i + 1], &limit) != 0) ||
+            recovery_recover(r, &parts[i], limit, &tail, &found) != 0) {
+            for (size_t k = i + 1; k < n; k++)
+                recovery_failed(r, parts[k].name, "the part before it cannot be recovered");
+            return;
+        }
+        if (found.outcome != D7_TAIL_RESUMED) {
+            r->state->closed++;
+            pd_certifier_note(pd_volume_files(r->volume)->certifier, parts[i].name);
+            pd_log(PD_LOG_INFO, "%s.photons: it was closed before the restart", parts[i].name);
+        } else if (i + 1 < n && d7_tail_recovered(tail)->sequence == limit) {
+            recovery_close(r, &parts[i], tail, &found);
+        } else {
+            for (size_t k = n; k-- > i + 1;)
+                recovery_set_aside(r, &parts[k]);
+            recovery_resume(r, &parts[i], tail, &found);
+            return;
+        }
     }
 }
 
 /* ---- all of them ---- */
 
-/* The name of the run that a tail is of; false when it is not such a name. */
-static bool recovery_name(const struct dirent *entry, char name[PD_RUN_NAME_BYTES + 1]) {
+/* The files that a tail is of; false when it is not of ours. */
+static bool recovery_name(const struct dirent *entry, recovery_part *part) {
     size_t n = strlen(entry->d_name), suffix = sizeof recovery_suffix - 1;
-    if (n <= suffix || n - suffix > PD_RUN_NAME_BYTES ||
+    if (n <= suffix || n - suffix > PD_PART_NAME_BYTES ||
         strcmp(entry->d_name + n - suffix, recovery_suffix) != 0)
         return false;
-    memcpy(name, entry->d_name, n - suffix);
-    name[n - suffix] = 0;
-    return wire_run_name_fault(name) == NULL;
+    memcpy(part->name, entry->d_name, n - suffix);
+    part->name[n - suffix] = 0;
+    part->number = pd_datadir_name_part(part->name, part->run);
+    return wire_run_name_fault(part->run) == NULL;
 }
 
 static int recovery_is_tail(const struct dirent *entry) {
-    char name[PD_RUN_NAME_BYTES + 1];
-    return recovery_name(entry, name);
+    recovery_part part;
+    return recovery_name(entry, &part);
 }
 
-static void recovery_volume(pd_engine *engine, pd_volume *volume, pd_runs *runs, pd_producers *producers) {
-    const pd_datadir *dir = pd_volume_datadir(volume);
-    recovery r = {.engine = engine,
-                  .volume = volume,
-                  .dir = dir,
-                  .runs = runs,
-                  .producers = producers,
-                  .state = &engine->recovery};
+static int recovery_compare(const void *left, const void *right) {
+    const recovery_part *a = left, *b = right;
+    int order = strcmp(a->run, b->run);
+    return order ? order : a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Returns how many there are; -1 when the folder cannot be read, or out of memory. */
+static int recovery_search(const recovery *r, recovery_part **ret) {
     struct dirent **entries = NULL;
-    int n = scandir(dir->path, &entries, recovery_is_tail, alphasort);
-    if (n < 0)
-        pd_log(PD_LOG_ERROR, "%s: cannot be searched for runs to recover: %s", dir->path, strerror(errno));
+    int n = scandir(r->dir->path, &entries, recovery_is_tail, alphasort);
+    recovery_part *parts = n >= 0 ? calloc((size_t)n + 1, sizeof *parts) : NULL;
+    int found = parts ? 0 : -1;
     for (int i = 0; i < n; i++) {
-        char name[PD_RUN_NAME_BYTES + 1];
-        if (recovery_name(entries[i], name))
-            recovery_file(&r, name);
+        if (parts && recovery_name(entries[i], &parts[found]))
+            found++;
         free(entries[i]);
     }
     free(entries);
+    if (found > 0)
+        qsort(parts, (size_t)found, sizeof *parts, recovery_compare);
+    *ret = parts;
+    return found;
+}
+
+static void recovery_volume(pd_engine *engine, pd_volume *volume, pd_runs *runs, pd_producers *producers) {
+    recovery r = {.engine = engine,
+                  .volume = volume,
+                  .dir = pd_volume_datadir(volume),
+                  .runs = runs,
+                  .producers = producers,
+                  .state = &engine->recovery};
+    recovery_part *parts;
+    int n = recovery_search(&r, &parts);
+    if (n < 0)
+        pd_log(PD_LOG_ERROR, "%s: cannot be searched for runs to recover: %s", r.dir->path, strerror(errno));
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(parts[end].run, parts[i].run) == 0;)
+            end++;
+        recovery_run(&r, &parts[i], (size_t)(end - i));
+    }
+    free(parts);
 }
 
 void pd_recovery_run(pd_engine *engine, pd_runs *runs, pd_producers *producers) {

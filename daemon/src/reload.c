@@ -12,6 +12,8 @@ static const char *const reload_live[] = {
     "max_datasets",
     "max_attributes",
     "sync_interval_ms",
+    "part_max_bytes",
+    "part_max_s",
     "resume_timeout_s",
     "hello_timeout_s",
     "connects_per_s",

@@ -50,6 +50,7 @@ uint8_t *pd_reply_opened(const pd_run *run, uint32_t handle, size_t *ret_bytes) 
         opened.batch_bytes = run->batch_bytes;
         opened.window_bytes = PD_WINDOW_BYTES;
         opened.path = run->path;
+        opened.part = run->part->number;
         message.body_case = PHOTON__SERVER_MESSAGE__BODY_OPENED;
         message.opened = &opened;
         packed = reply_pack(&message, ret_bytes);
@@ -79,7 +80,7 @@ uint8_t *pd_reply_closed(const pd_run *run, uint32_t handle, size_t *ret_bytes) 
     closed.datasets = datasets;
     closed.name = (char *)(uintptr_t)run->name;
     closed.path = run->path;
-    closed.parts = 1;
+    closed.parts = run->part->number + 1;
     closed.text = (char *)(uintptr_t)reply_remark(run);
     message.body_case = PHOTON__SERVER_MESSAGE__BODY_CLOSED;
     message.closed = &closed;

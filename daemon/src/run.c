@@ -50,15 +50,21 @@ void pd_run__submit(pd_run *run, pd_run_part *part, pd_task *task) {
     pd_volume_submit(run->volume, task);
 }
 
+/* A part is closed when the next one has its file. */
+static bool order_may_go(const pd_run *run, const pd_order *order) {
+    bool waits = order->task->kind == PD_TASK_CLOSE && order->part != run->part && !run->part->file;
+    return order->ready && order->part->file && !waits;
+}
+
 void pd_run__flush(pd_run *run) {
     while (run->order.first) {
         pd_order *next = pd_container_of(run->order.first, pd_order, link);
-        if (!next->ready)
+        if (!order_may_go(run, next))
             return;
         pd_list_pop(&run->order);
         if (next->task->kind == PD_TASK_PAGE)
             pd_run__page_to_writer(pd_container_of(next, pd_page, order));
-        else if (next->task->kind == PD_TASK_CLOSE)
+        else if (next->task->kind == PD_TASK_CLOSE && next->part == run->part)
             run_move(run, PD_RUN_CLOSING);
         pd_run__submit(run, next->part, next->task);
     }
@@ -93,6 +99,7 @@ static void run_end(pd_run *run) {
     uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->stop_timer, run_handle_closed);
+    uv_close((uv_handle_t *)&run->part_timer, run_handle_closed);
 }
 
 static void run_closed(pd_run *run) {
@@ -108,8 +115,12 @@ static void run_closed(pd_run *run) {
 }
 
 static void run_dropped(pd_event *event) {
-    pd_run *run = pd_container_of(event, pd_run_part, drop.event)->run;
+    pd_run_part *part = pd_container_of(event, pd_run_part, drop.event);
+    pd_run *run = part->run;
     run->n_at_volume--;
+    part->in_use = false;
+    if (run->part_wanted && pd_run__part_may_begin(run))
+        pd_run__part_begin(run);
     pd_run__progress(run);
 }
 
@@ -158,6 +169,7 @@ void pd_run__fail(pd_run *run, const char *text) {
     uv_timer_stop(&run->resume_timer);
     uv_timer_stop(&run->stop_timer);
     uv_timer_stop(&run->summary.timer);
+    uv_timer_stop(&run->part_timer);
     if (was_open) {
         pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
         pd_count(&run->engine->counters.runs_failed, 1);
@@ -172,7 +184,7 @@ void pd_run__fail(pd_run *run, const char *text) {
 /* ---- life ---- */
 
 static void run_named(pd_run *run, const char *name) {
-    snprintf(run->name, sizeof run->name, "%s", name);
+    snprintf(run->name, sizeof run->name, "%.*s", PD_RUN_NAME_BYTES, name);
     snprintf(run->path, run->path_bytes, "%s/%s.photons", pd_volume_datadir(run->volume)->path, run->name);
 }
 
@@ -180,6 +192,7 @@ static void run_named(pd_run *run, const char *name) {
 static void run_closed_before(pd_run *run, const pd_open_task *open) {
     run_named(run, open->given_name);
     run->received = run->durable = open->closed_sequence;
+    run->part->number = open->closed_parts - 1;
     for (uint32_t c = 0; c < run->n_columns; c++) {
         run->columns[c].items = run->columns[c].durable_items = open->closed_items[c];
         run->groups[run->columns[c].group].items = open->closed_items[c];
@@ -196,7 +209,6 @@ void pd_run__running(pd_run *run, pd_file *file, const char *name) {
 }
 
 void pd_run__opened(pd_run *run, const pd_open_task *open) {
-    run->n_at_volume--;
     run->open_outcome = open->outcome;
     if (open->outcome == PD_OPEN_CLOSED) {
         run_closed_before(run, open);
@@ -222,17 +234,22 @@ static void run_close_back(pd_event *event) {
     pd_run_part *part = pd_container_of(event, pd_run_part, close.task.event);
     pd_run *run = part->run;
     pd_run__back(run, &part->close.task);
-    if (run->state == PD_RUN_CLOSING) {
+    if (part == run->before && run->state != PD_RUN_FAILED) {
+        pd_run__part_closed(run, part);
+        run_drop(part);
+    } else if (run->state == PD_RUN_CLOSING) {
         run->close_done = true;
         pd_run__all_durable(run);
     }
     pd_run__progress(run);
 }
 
-static void run_order_close(pd_run_part *part) {
+void pd_run__order_close(pd_run_part *part) {
     pd_run *run = part->run;
     part->close.task = (pd_task){.event.happened = run_close_back, .kind = PD_TASK_CLOSE};
     part->close.sequence = run->received;
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        part->ends[c] = run->columns[c].items;
     pd_run__order(run, &part->close_order, &part->close.task, true);
 }
 
@@ -253,7 +270,7 @@ static void run_drain(pd_run *run) {
     uv_timer_stop(&run->mark_timer);
     pd_run__seal_all(run);
     pd_run__last_attributes(run);
-    run_order_close(run->part);
+    pd_run__order_close(run->part);
     if (run->engine->stopping)
         pd_run_replay_end(run);
     pd_run_summary_finish(run);

@@ -31,6 +31,7 @@
 
 #include "attribute_sizes.h"
 #include "engine.h"
+#include "kept_attributes.h"
 #include "page.h"
 #include "rebase.h"
 #include "run_drop.h"
@@ -69,6 +70,9 @@ typedef struct pd_column {
     uint32_t item_bytes;
     uint32_t page_items;
     uint64_t items;         /* received */
+    uint64_t part_row;      /* of them, the first row of the part's file */
+    bool part_repeats;      /* that row is the one before the part's first, and is to be written yet */
+    uint64_t safe_items;    /* synced; durable once the parts before are closed */
     uint64_t written_items; /* the file and its tail hold, as readers see them */
     uint64_t durable_items; /* known to be readable from the file after a crash */
     pd_page *filling;       /* NULL: none */
@@ -82,7 +86,8 @@ typedef struct pd_run_mark {
     pd_order order;
     struct pd_run *run;
     bool out;
-    d7_tail_dataset *datasets; /* [n_columns] */
+    d7_tail_dataset *datasets; /* [n_columns] of the part */
+    uint64_t *items;           /* [n_columns] of the run */
     uint8_t *values;           /* [n_columns * PD_PAGE_BYTES] of the pages that are filling */
 } pd_run_mark;
 
@@ -90,7 +95,14 @@ typedef struct pd_run_mark {
 typedef struct pd_run_part {
     struct pd_run *run;
     uint32_t number; /* from 0 */
-    pd_file *file;   /* NULL before it is open, and once it is given to the drop */
+    bool in_use;
+    pd_file *file;           /* NULL before it is open, and once it is given to the drop */
+    uint64_t first_sequence; /* the last message before it */
+    uint64_t first_photon;   /* the run's */
+    uint64_t began_ns;
+    uint64_t began_bytes; /* of run->received_bytes */
+    uint32_t attempts;    /* at making its file, that failed */
+    uint64_t *ends;       /* [n_columns] items of the run when it ended */
     pd_close_task close;
     pd_order close_order;
     pd_task drop;
@@ -124,7 +136,10 @@ typedef struct pd_run_spec {
     bool warned;              /* what the summary misses in the attributes was logged */
     bool drop;                /* what there is no room for, rather than hold the client back */
     uint64_t batch_bytes;     /* of a run that goes on: what its producer was told; 0: as there is room */
-    pd_volume *volume;        /* where its files lie; NULL: the first one */
+    uint32_t part;            /* of a run that goes on: where its file stands in it */
+    uint64_t first_sequence;
+    const uint64_t *first_items; /* [n_datasets] items before it; NULL: none */
+    pd_volume *volume;           /* where its files lie; NULL: the first one */
 } pd_run_spec;
 
 /* What is numbered and speaks of a place in the data. */
@@ -189,6 +204,7 @@ struct pd_run {
 
     uint64_t received; /* sequence number of the last message taken */
     uint64_t durable;
+    uint64_t safe;            /* synced; durable once the parts before are closed */
     uint64_t last_durable_ns; /* when that moved; 0: never */
 
     /* On the way to the file. */
@@ -200,7 +216,11 @@ struct pd_run {
     bool drained; /* the close is in the order */
     bool close_done;
     pd_run_part parts[PD_RUN_PARTS];
-    pd_run_part *part; /* that what comes goes to */
+    pd_run_part *part;   /* that what comes goes to */
+    pd_run_part *before; /* the one before it, until it is closed; else NULL */
+    bool part_wanted;    /* another one, by order */
+    uint64_t n_parts_closed;
+    uv_timer_t part_timer;
 
     /* Marks (run_mark.c). */
     pd_run_mark marks[PD_RUN_MARKS];
@@ -247,6 +267,8 @@ struct pd_run {
 
     uint64_t attribute_bytes; /* attributes on their way */
     pd_attribute_sizes attribute_sizes;
+    pd_kept_attributes kept;                       /* those that a later part begins with */
+    char *own_datasets, *own_time_base, *own_open; /* values of ours; the time base's may be NULL */
 
     /* For people. */
     uint64_t opened_ns;
@@ -316,6 +338,10 @@ void pd_run_close(pd_run *run, const char *reason);
 /* All that a running run has taken becomes durable at once, its records included: when n_syncs is what this returns. */
 uint64_t pd_run_flush(pd_run *run);
 
+/* The run goes on in a new file from here on; the present one is closed when n_parts_closed is *ret_until. Returns 0, or
+ * -1 with err. */
+PD_MUST_USE int pd_run_rotate(pd_run *run, uint64_t *ret_until, pd_error *err);
+
 /* A note of the daemon's at the place where the run is now: a marker, as durable as data with the next sync. Returns 0, or -1
  * with err. */
 PD_MUST_USE int pd_run_note(pd_run *run, const char *text, pd_error *err);
@@ -381,6 +407,24 @@ void pd_run__append_index(pd_run *run, uint32_t column, uint64_t index, uint64_t
 /* Whether it is the next one; `message` is the name of the message it stands in. */
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);
 
+/* run_parts.c */
+int pd_run__part_init(pd_run *run, const pd_run_spec *spec); /* 0, or -1 when out of memory */
+void pd_run__part_free(pd_run *run);
+void pd_run__part_opened(pd_run *run,
+                         const pd_open_task *open); /* a later one's file is there, or it is not */
+bool pd_run__part_is_due(const pd_run *run);
+void pd_run__part_begin(
+    pd_run *run); /* between two messages, when there may be another part: the old one is ended */
+bool pd_run__part_may_begin(const pd_run *run);
+void pd_run__part_repeat(pd_run *run, uint32_t column); /* writes the row that part_repeats speaks of */
+void pd_run__part_closed(pd_run *run, pd_run_part *part);
+void pd_run__order_close(pd_run_part *part);
+
+/* Asks for the file of the part that the run is in, with these attributes and those that every part has. Returns 0, or -1
+ * when out of memory. */
+int pd_run__ask_for_file(pd_run *run, const char *name, bool counter, const pd_attribute *attributes,
+                         size_t n);
+
 /* run_open.c: the text of `json`, which is taken: to be freed; NULL: out of memory, also when `json` is NULL. */
 char *pd_run__json_text(struct json_t *json);
 
@@ -416,12 +460,16 @@ void pd_run__lost(pd_run *run, uint64_t item, uint64_t count); /* by the hardwar
 /* Those that are due: before a mark, or the close. Returns 0, or -1 when memory is short for one that the run cannot be gone
  * on with without. */
 int pd_run__records(pd_run *run, bool last);
+/* How a record in the present file names an item of the run. */
+uint64_t pd_run__record_item(const pd_run *run, const pd_group *group, uint64_t item);
+void pd_run__records_part(pd_run *run); /* a new file begins: the records of before are not in it */
 void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n); /* those of the file */
 
 /* run_mark.c */
 int pd_run__mark_init(pd_run *run); /* takes the memory: 0, or -1 */
 void pd_run__mark_free(pd_run *run);
-void pd_run__mark_due(pd_run *run);    /* something was taken */
-void pd_run__all_durable(pd_run *run); /* the file is closed */
+void pd_run__mark_due(pd_run *run);                              /* something was taken */
+void pd_run__all_durable(pd_run *run);                           /* the last file is closed */
+void pd_run__part_durable(pd_run *run, const pd_run_part *part); /* one before is */
 
 #endif

@@ -103,10 +103,11 @@ pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attrib
     int failed = item ? pd_attribute_sizes_set(&run->attribute_sizes, attributes, n,
                                                run->engine->config->max_run_attribute_bytes)
                       : 0;
-    if (!item || failed) {
+    bool kept = item && !failed && pd_kept_attributes_set(&run->kept, attributes, n) == 0;
+    if (!kept) {
         free(item);
-        pd_refuse(why, item ? PHOTON__ERROR_CODE__ERROR_LIMIT : PHOTON__ERROR_CODE__ERROR_NO_ROOM, field,
-                  item ? "the run's attributes would be larger than is allowed" : "out of memory");
+        pd_refuse(why, failed ? PHOTON__ERROR_CODE__ERROR_LIMIT : PHOTON__ERROR_CODE__ERROR_NO_ROOM, field,
+                  failed ? "the run's attributes would be larger than is allowed" : "out of memory");
         why->sequence = sequence;
         return PD_REFUSED;
     }
@@ -141,9 +142,23 @@ void pd_run__made_by(pd_run *run, const pd_attribute *attributes, size_t n) {
     attributes_renew(run, attributes, n, "photond.configuration", run->engine->configuration);
 }
 
+/* No millisecond that the part before ends in was written, for want of a batch: nor does it begin with that one. */
+static void last_place(pd_run *run) {
+    char text[24];
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        if (!run->columns[c].part_repeats)
+            continue;
+        snprintf(text, sizeof text, "%" PRIu64, run->columns[c].items);
+        if (pd_run__own_attribute(run, "photond.first_ms", text) != 0)
+            pd_log(PD_LOG_WARNING,
+                   "run %s: out of memory: its last file says of milliseconds what is not in it", run->name);
+    }
+}
+
 void pd_run__last_attributes(pd_run *run) {
     if (pd_run__records(run, true) != 0)
         pd_log(PD_LOG_ERROR, "run %s: out of memory: the file does not say all that was dropped", run->name);
+    last_place(run);
     if (run->lost_before == 0)
         return;
     char text[24];

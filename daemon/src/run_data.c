@@ -90,11 +90,24 @@ static pd_page *page_begin(pd_run *run, uint32_t c) {
     page->column = c;
     page->n_items = 0;
     page->first_item = column->items;
+    page->first_photon = run->part->first_photon;
     page->sealed = page->written = page->given_up = false;
     page->next_held = NULL;
     column->filling = page;
     pd_run_summary_hold(run, page);
     return page;
+}
+
+void pd_run__part_repeat(pd_run *run, uint32_t c) {
+    pd_column *column = &run->columns[c];
+    if (!column->part_repeats)
+        return;
+    column->part_repeats = false;
+    column->items--;
+    pd_page *page = page_begin(run, c);
+    memset(page->slot.raw, 0, column->item_bytes); /* it began with the part or before */
+    page->n_items = 1;
+    column->items++;
 }
 
 void pd_run__refill(pd_run *run, uint32_t c, const d7_tail_slot *slot, uint32_t n_items) {
@@ -206,6 +219,7 @@ static pd_taken batch_check(const pd_run *run, const wire_batch *batch, pd_refus
 /* Slots that `n` more items of a column begin. */
 static uint32_t column_new_pages(const pd_column *column, uint64_t n) {
     uint64_t there = column->filling ? column->page_items - column->filling->n_items : 0;
+    n += column->part_repeats;
     if (n <= there)
         return 0;
     return (uint32_t)((n - there + column->page_items - 1) / column->page_items);
@@ -254,6 +268,8 @@ static void column_append(pd_run *run, uint32_t c, const uint8_t *data, uint64_t
 
 void pd_run__append_index(pd_run *run, uint32_t c, uint64_t index, uint64_t n) {
     pd_column *column = &run->columns[c];
+    if (n > 0)
+        pd_run__part_repeat(run, c);
     run->groups[column->group].items += n;
     while (n > 0) {
         uint64_t k;
@@ -266,6 +282,17 @@ void pd_run__append_index(pd_run *run, uint32_t c, uint64_t index, uint64_t n) {
 
 static uint64_t saturated_sum(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Slots that a batch needs when a new part begins with it. */
+static bool batch_fits_a_new_part(const pd_run *run, const wire_batch *batch) {
+    uint32_t slots = 0;
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        const pd_column *column = &run->columns[c];
+        uint64_t n = batch->counts[column->group] + 1;
+        slots += (uint32_t)((n + column->page_items - 1) / column->page_items);
+    }
+    return slots <= pd_ring_available(&run->engine->ring, &run->quota);
 }
 
 /* What is told of a batch beside its columns. */
@@ -287,6 +314,8 @@ static void batch_note(pd_run *run, const wire_batch *batch) {
 }
 
 static void batch_store(pd_run *run, const wire_batch *batch) {
+    for (uint32_t c = 0; c < run->n_columns; c++)
+        pd_run__part_repeat(run, c);
     for (uint32_t c = 0; c < run->n_columns; c++)
         column_append(run, c, batch->columns[c].data, batch->counts[run->columns[c].group]);
     for (uint32_t g = 0; g < run->n_groups; g++)
@@ -337,6 +366,8 @@ pd_taken pd_run_batch(pd_run *run, const wire_batch *batch, pd_refusal *why) {
     }
     if (fits)
         pd_run__goes_on(run);
+    if (fits && pd_run__part_is_due(run) && pd_run__part_may_begin(run) && batch_fits_a_new_part(run, batch))
+        pd_run__part_begin(run);
     batch_note(run, batch);
     if (fits)
         batch_store(run, batch);

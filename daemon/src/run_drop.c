@@ -37,11 +37,12 @@ static uint64_t drop_room(pd_run *run, const pd_column *column, uint64_t want) {
     uint64_t there = column->filling ? column->page_items - column->filling->n_items : 0;
     if (want <= there)
         return want;
+    want += column->part_repeats;
     uint64_t pages = (want - there + column->page_items - 1) / column->page_items;
     uint32_t available = pd_ring_available(&run->engine->ring, &run->quota);
     pages = pages < available ? pages : available;
     uint64_t room = there + (pd_run__has_room(run, (uint32_t)pages, 0) ? pages * column->page_items : 0);
-    return want < room ? want : room;
+    return (want < room ? want : room) - (room > 0 && column->part_repeats);
 }
 
 bool pd_run__drop_pay(pd_run *run) {
@@ -49,7 +50,8 @@ bool pd_run__drop_pay(pd_run *run) {
     if (d->owed == 0)
         return true;
     uint64_t n = drop_room(run, &run->columns[d->ms_column], d->owed);
-    pd_run__append_index(run, d->ms_column, run->groups[run->photon_group].items, n);
+    pd_run__append_index(run, d->ms_column, run->groups[run->photon_group].items - run->part->first_photon,
+                         n);
     d->owed -= n;
     return d->owed == 0;
 }
@@ -213,7 +215,7 @@ static uint64_t drop_number(const pd_attribute *attributes, size_t n, const char
 void pd_run__drop_resume(pd_run *run, const pd_attribute *attributes, size_t n) {
     static const char prefix[] = "photond.gap.";
     pd_run_drop *d = &run->dropped;
-    uint64_t first_photon = drop_number(attributes, n, "photond.first_photon");
+    uint64_t first_photon = run->part->first_photon;
     d->photons = drop_number(attributes, n, "photond.dropped_before");
     pd_rebase_begin(&run->rebase, d->photons);
     for (size_t i = 0; i < n; i++)

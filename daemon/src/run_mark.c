@@ -20,8 +20,9 @@ int pd_run__mark_init(pd_run *run) {
         pd_run_mark *m = &run->marks[i];
         m->run = run;
         m->datasets = calloc(run->n_columns, sizeof *m->datasets);
+        m->items = calloc(run->n_columns, sizeof *m->items);
         m->values = malloc((size_t)run->n_columns * PD_PAGE_BYTES);
-        if (!m->datasets || !m->values)
+        if (!m->datasets || !m->items || !m->values)
             return -1;
     }
     return 0;
@@ -30,6 +31,7 @@ int pd_run__mark_init(pd_run *run) {
 void pd_run__mark_free(pd_run *run) {
     for (int i = 0; i < PD_RUN_MARKS; i++) {
         free(run->marks[i].datasets);
+        free(run->marks[i].items);
         free(run->marks[i].values);
     }
 }
@@ -54,12 +56,23 @@ static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
     run->columns[c].durable_items = items;
 }
 
-static void mark_synced(pd_run *run, const pd_run_mark *m) {
-    run->n_syncs++;
-    run->durable = m->task.mark.sequence;
+/* What is synced is durable when all parts before are closed. */
+static void mark_safe(pd_run *run, uint64_t sequence, const uint64_t *items) {
+    if (sequence >= run->safe) {
+        run->safe = sequence;
+        for (uint32_t c = 0; c < run->n_columns; c++)
+            run->columns[c].safe_items = items[c];
+    }
+    if (run->before)
+        return;
+    run->durable = run->safe;
     for (uint32_t c = 0; c < run->n_columns; c++)
-        column_durable(run, c, m->datasets[c].items);
+        column_durable(run, c, run->columns[c].safe_items);
     mark_moved(run);
+}
+
+void pd_run__part_durable(pd_run *run, const pd_run_part *part) {
+    mark_safe(run, part->close.sequence, part->ends);
 }
 
 static void mark_back(pd_event *event) {
@@ -71,10 +84,12 @@ static void mark_back(pd_event *event) {
     pd_run__back(run, &m->task.task);
     if (run->state != PD_RUN_FAILED) {
         for (uint32_t c = 0; c < run->n_columns; c++)
-            if (m->datasets[c].items > run->columns[c].written_items)
-                run->columns[c].written_items = m->datasets[c].items;
-        if (m->task.sync)
-            mark_synced(run, m);
+            if (m->items[c] > run->columns[c].written_items)
+                run->columns[c].written_items = m->items[c];
+        if (m->task.sync) {
+            run->n_syncs++;
+            mark_safe(run, m->task.mark.sequence, m->items);
+        }
         if (run->summary.replay.on)
             pd_run_summary_kick(run);
     }
@@ -88,8 +103,11 @@ static void mark_copy_column(pd_run_mark *m, uint32_t c) {
     uint32_t n = column->filling ? column->filling->n_items : 0;
     if (n > 0)
         memcpy(values, column->filling->slot.raw, (size_t)n * column->item_bytes);
-    m->datasets[c] = (d7_tail_dataset){
-        .type = column->dataset.type, .items = column->items, .n_partial = n, .partial = values};
+    m->datasets[c] = (d7_tail_dataset){.type = column->dataset.type,
+                                       .items = column->part_repeats ? 0 : column->items - column->part_row,
+                                       .n_partial = n,
+                                       .partial = values};
+    m->items[c] = column->items;
 }
 
 static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
@@ -183,6 +201,6 @@ void pd_run__all_durable(pd_run *run) {
     }
     if (run->summary.replay.on)
         pd_run_summary_kick(run);
-    run->durable = run->received;
+    run->durable = run->safe = run->received;
     mark_moved(run);
 }

@@ -184,8 +184,6 @@ static char *datasets_json(const pd_run *run) {
 
 static char *time_base_json(const pd_run_spec *spec) {
     const pd_time_base *t = &spec->time_base;
-    if (!t->tick_ps_denominator && !spec->start_utc_ns && spec->laser_period_ps == 0)
-        return NULL;
     return pd_run__json_text(json_pack(
         "{s:I, s:I, s:i, s:I, s:I, s:f}", "tick_ps_numerator", (json_int_t)t->tick_ps_numerator,
         "tick_ps_denominator", (json_int_t)t->tick_ps_denominator, "counter_bits", (int)t->counter_bits,
@@ -219,7 +217,8 @@ static void open_request_free(open_request *request) {
 
 static void open_back(pd_event *event) {
     open_request *request = pd_container_of(event, open_request, open.task.event);
-    pd_run__opened(request->run, &request->open);
+    request->run->n_at_volume--;
+    (request->open.part ? pd_run__part_opened : pd_run__opened)(request->run, &request->open);
     open_request_free(request);
 }
 
@@ -246,58 +245,61 @@ static int open_copy_attributes(open_request *request, const pd_attribute *const
     return 0;
 }
 
-static int open_add_attributes(open_request *request, const pd_run *run, const pd_run_spec *spec) {
-    char *datasets = datasets_json(run);
-    char *time_base = time_base_json(spec);
-    char *asked = open_json(run, spec);
+static int open_add_attributes(open_request *request, const pd_run *run, const pd_attribute *attributes,
+                               size_t n) {
+    char part[16];
+    snprintf(part, sizeof part, "%" PRIu32, run->part->number);
     const pd_attribute own[OWN_ATTRIBUTES] = {
         {"photond.run", run->id_hex},
         {"photond.producer", run->instance},
-        {"photond.part", "0"},
-        {"photond.datasets", datasets},
-        {"photond.open", asked},
+        {"photond.part", part},
+        {"photond.datasets", run->own_datasets},
+        {"photond.open", run->own_open},
         {"photond.software", PD_SOFTWARE},
         {"photond.configuration", run->engine->configuration},
-        {"photond.time_base", time_base},
+        {"photond.time_base", run->own_time_base},
     };
-    size_t n_own = OWN_ATTRIBUTES - (time_base ? 0 : 1);
-    int failed = -1;
-    if (datasets && asked)
-        failed = open_copy_attributes(request, (const pd_attribute *const[2]){spec->attributes, own},
-                                      (const size_t[2]){spec->n_attributes, n_own});
-    free(datasets);
-    free(asked);
-    free(time_base);
-    return failed;
+    size_t n_own = OWN_ATTRIBUTES - (run->own_time_base ? 0 : 1);
+    return open_copy_attributes(request, (const pd_attribute *const[2]){attributes, own},
+                                (const size_t[2]){n, n_own});
 }
 
-static open_request *open_request_make(pd_run *run, const pd_run_spec *spec) {
-    open_request *request = calloc(1, sizeof *request);
-    if (!request)
-        return NULL;
-    request->run = run;
-    request->name = strdup(spec->name);
-    request->datasets = calloc(run->n_columns, sizeof *request->datasets);
-    request->closed_items = calloc(run->n_columns, sizeof *request->closed_items);
-    if (!request->name || !request->datasets || !request->closed_items ||
-        open_add_attributes(request, run, spec) != 0) {
-        open_request_free(request);
-        return NULL;
-    }
+static void open_fill(open_request *request, const pd_run *run, bool counter) {
     for (uint32_t c = 0; c < run->n_columns; c++)
         request->datasets[c] = (d7_dataset){run->columns[c].dataset.name, run->columns[c].dataset.type};
     request->open.task.kind = PD_TASK_OPEN;
     request->open.task.event.happened = open_back;
     request->open.id = run->id;
+    request->open.part = run->part->number;
+    request->open.first_sequence = run->part->first_sequence;
     request->open.closed_items = request->closed_items;
     request->open.producer = run->instance;
     request->open.epoch = run->epoch;
     request->open.clock = (d7_tail_clock){.monotonic_ns = uv_hrtime(), .utc_ns = (int64_t)pd_utc_ns()};
     request->open.name = request->name;
-    request->open.counter = spec->counter;
+    request->open.counter = counter;
     request->open.datasets = request->datasets;
     request->open.n_datasets = run->n_columns;
-    return request;
+}
+
+int pd_run__ask_for_file(pd_run *run, const char *name, bool counter, const pd_attribute *attributes,
+                         size_t n) {
+    open_request *request = calloc(1, sizeof *request);
+    if (!request)
+        return -1;
+    request->run = run;
+    request->name = strdup(name);
+    request->datasets = calloc(run->n_columns, sizeof *request->datasets);
+    request->closed_items = calloc(run->n_columns, sizeof *request->closed_items);
+    if (!request->name || !request->datasets || !request->closed_items ||
+        open_add_attributes(request, run, attributes, n) != 0) {
+        open_request_free(request);
+        return -1;
+    }
+    open_fill(request, run, counter);
+    run->n_at_volume++;
+    pd_volume_submit(run->volume, &request->open.task);
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -317,8 +319,8 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
 }
 
 void pd_run__init_handles(pd_run *run) {
-    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer,
-                                  &run->stop_timer};
+    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer, &run->stop_timer,
+                                  &run->part_timer};
     for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
         uv_timer_init(run->engine->loop, timers[i]);
         timers[i]->data = run;
@@ -344,11 +346,27 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
     if (pd_run__drop_init(run) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     run->dropped.allowed = spec->drop;
+    if (pd_run__part_init(run, spec) != 0 ||
+        pd_kept_attributes_set(&run->kept, spec->attributes, spec->n_attributes) != 0)
+        return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     if (run_count_attributes(run, spec, why) != 0)
         return -1;
     if (pd_run_summary_init(run, spec, &err) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", err.text);
     return run_reserve(run, spec, why);
+}
+
+/* What all its files say about it. */
+static int run_describe(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
+    bool has_time_base =
+        spec->time_base.tick_ps_denominator || spec->start_utc_ns || spec->laser_period_ps != 0;
+    run->own_datasets = datasets_json(run);
+    run->own_time_base = has_time_base ? time_base_json(spec) : NULL;
+    run->own_open = open_json(run, spec);
+    if (run->own_datasets && run->own_open && (run->own_time_base || !has_time_base))
+        return 0;
+    pd_run__unreserve(run);
+    return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
 }
 
 int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,
@@ -366,14 +384,11 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     run->stop = spec->stop;
     run->stop_elapsed_ms = spec->stop_elapsed_ms;
     run->warned = spec->warned;
-    for (int i = 0; i < PD_RUN_PARTS; i++)
-        run->parts[i].run = run;
-    run->part = &run->parts[0];
     pd_list_init(&run->order);
     pd_run_summary_prepare(run);
     pd_rate_init(&run->photon_rate);
     pd_rate_init(&run->byte_rate);
-    if (run_build(run, spec, why) != 0) {
+    if (run_build(run, spec, why) != 0 || run_describe(run, spec, why) != 0) {
         pd_run__free(run);
         return -1;
     }
@@ -386,15 +401,12 @@ int pd_run_create(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_r
     pd_run *run;
     if (pd_run__make(&run, engine, spec, ended, ended_user, why) != 0)
         return -1;
-    open_request *request = open_request_make(run, spec);
-    if (!request) {
+    if (pd_run__ask_for_file(run, spec->name, spec->counter, spec->attributes, spec->n_attributes) != 0) {
         pd_run__unreserve(run);
         pd_run__free(run);
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     }
     pd_run__init_handles(run);
-    run->n_at_volume = 1;
-    pd_volume_submit(run->volume, &request->open.task);
     *ret = run;
     return 0;
 }
@@ -409,6 +421,11 @@ void pd_run__free(pd_run *run) {
     free(run->columns);
     free(run->texts);
     pd_attribute_sizes_free(&run->attribute_sizes);
+    pd_kept_attributes_free(&run->kept);
+    free(run->own_datasets);
+    free(run->own_time_base);
+    free(run->own_open);
+    pd_run__part_free(run);
     free(run->profile);
     free(run->path);
     free(run);

@@ -39,18 +39,34 @@ static const char *record_unit(const pd_run *run, const pd_group *group) {
     return group->n_columns == 1 && strcmp(dataset, group->name) == 0 ? "dataset" : "group";
 }
 
+/* Those that d7 merge moves on when it puts parts together; items of other groups stay those of the run. One that came
+ * before the part is told as its first. */
+uint64_t pd_run__record_item(const pd_run *run, const pd_group *group, uint64_t item) {
+    bool counts = strcmp(group->name, "photons") == 0 || strcmp(group->name, "tags") == 0 ||
+                  strcmp(record_unit(run, group), "dataset") == 0;
+    uint64_t before = counts ? run->columns[group->columns[0]].part_row : 0;
+    return item > before ? item - before : 0;
+}
+
+void pd_run__records_part(pd_run *run) {
+    run->n_losses = run->dropped.n_records = 0;
+    run->last_clock_ns = 0;
+}
+
 /* NULL: out of memory. */
 static json_t *marker_json(const pd_run *run, const pd_group *group, uint64_t item, const char *text,
                            uint64_t utc_ns) {
-    return json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item", (json_int_t)item,
-                     "text", text, "utc", (json_int_t)utc_ns);
+    return json_pack("{s:s, s:I, s:s, s:I}", record_unit(run, group), group->name, "item",
+                     (json_int_t)pd_run__record_item(run, group, item), "text", text, "utc",
+                     (json_int_t)utc_ns);
 }
 
 json_t *pd_run__gap_json(const pd_run *run, const pd_group *group, uint64_t item, uint64_t count,
                          const char *cause, uint64_t utc_ns) {
     return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I}", record_unit(run, group), group->name, "item",
-                     (json_int_t)item, "count", (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic",
-                     (json_int_t)uv_hrtime(), "utc", (json_int_t)utc_ns);
+                     (json_int_t)pd_run__record_item(run, group, item), "count",
+                     (json_int_t)(count & INT64_MAX), "cause", cause, "monotonic", (json_int_t)uv_hrtime(),
+                     "utc", (json_int_t)utc_ns);
 }
 
 /* ---- told by a client ---- */
@@ -209,6 +225,8 @@ static void records_learn(pd_run *run, pd_record_kind kind, uint64_t number, con
 }
 
 void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n) {
+    const char *lost = pd_attribute_find(attributes, n, "photond.lost_before");
+    run->lost_before = lost ? strtoull(lost, NULL, 10) : 0;
     for (size_t i = 0; i < n; i++)
         for (int kind = 0; kind < PD_RECORD_KINDS; kind++) {
             char prefix[RECORDS_KEY_BYTES];

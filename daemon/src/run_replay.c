@@ -1,9 +1,13 @@
 #include "run_replay.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log.h"
 #include "run.h"
+#include "told.h"
 
 enum { REPLAY_ROWS = 65536 }; /* of one job */
 
@@ -22,7 +26,9 @@ int pd_run_replay_begin(pd_run *run) {
     if (!run->summary.summary)
         return 0;
     r->upto = calloc(run->n_groups, sizeof *r->upto);
-    if (!r->upto)
+    r->rows = calloc(run->n_columns, sizeof *r->rows);
+    r->done = calloc(run->n_groups, sizeof *r->done);
+    if (!r->upto || !r->rows || !r->done)
         return -1;
     for (uint32_t g = 0; g < run->n_groups; g++)
         any |= run->groups[g].items > 0;
@@ -55,16 +61,43 @@ static bool replay_is_whole(const pd_run *run) {
     return true;
 }
 
+/* A group of which the part that is read may hold more. Returns false when there is none. */
+static bool replay_group(pd_run *run) {
+    pd_run_replay *r = replay_of(run);
+    for (uint32_t g = 0; g < run->n_groups; g++) {
+        r->group = g;
+        r->first = run->summary.binned[g];
+        r->limit = replay_limit(run, g);
+        if (r->first < r->limit && !r->done[g])
+            return true;
+    }
+    return false;
+}
+
+/* The part that is read is read to its end, and the run has another. */
+static bool replay_next_part(pd_run *run) {
+    pd_run_replay *r = replay_of(run);
+    bool more = false;
+    for (uint32_t g = 0; g < run->n_groups; g++)
+        more |= run->summary.binned[g] < replay_limit(run, g);
+    if (!more || r->part >= run->part->number)
+        return false;
+    d7_columns_free(r->columns);
+    d7_reader_free(r->reader);
+    r->columns = NULL;
+    r->reader = NULL;
+    r->part++;
+    memset(r->done, 0, run->n_groups * sizeof *r->done);
+    return true;
+}
+
 bool pd_run_replay_next(pd_run *run) {
     pd_run_replay *r = replay_of(run);
     for (;;) {
-        for (uint32_t g = 0; g < run->n_groups; g++) {
-            r->group = g;
-            r->first = run->summary.binned[g];
-            r->limit = replay_limit(run, g);
-            if (r->first < r->limit)
-                return true;
-        }
+        if (replay_group(run))
+            return true;
+        if (replay_next_part(run))
+            continue;
         if (r->joining)
             break;
         replay_join(run);
@@ -80,37 +113,61 @@ bool pd_run_replay_next(pd_run *run) {
 
 /* ---- the pool ---- */
 
-/* Rows of the group that the reader knows: a slot that is being written at this moment is passed over for an older. */
+/* Opens the part's file, and learns where in the run it begins. */
+static int replay_open(pd_run *run, d7_error *err) {
+    pd_run_replay *r = replay_of(run);
+    char name[PD_PART_NAME_BYTES + 1], path[PATH_MAX];
+    pd_datadir_file_path(pd_volume_datadir(run->volume), pd_datadir_part_name(name, run->name, r->part),
+                         path);
+    int code = d7_reader_open(&r->reader, path, NULL, err);
+    if (code)
+        return code;
+    json_t *items = pd_told_json(r->reader, "photond.first_items", 0);
+    for (uint32_t c = 0; c < run->n_columns; c++) {
+        uint64_t first = (uint64_t)json_integer_value(json_array_get(items, c));
+        r->rows[c] = pd_dataset_part_row(&run->columns[c].dataset, first);
+        if (run->columns[c].group == run->photon_group)
+            r->first_photon = first;
+    }
+    json_decref(items);
+    return 0;
+}
+
+/* Items of the run's group up to the end that the reader knows: a slot that is being written at this moment is passed over
+ * for an older. */
 static uint64_t replay_known(const pd_run *run) {
-    const pd_group *group = &run->groups[run->summary.replay.group];
+    const pd_run_replay *r = &run->summary.replay;
+    const pd_group *group = &run->groups[r->group];
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < group->n_columns; i++) {
         d7_dataset_info info = {0};
-        if (d7_reader_dataset(run->summary.replay.reader, group->columns[i], &info) != 0 ||
-            info.items < least)
+        if (d7_reader_dataset(r->reader, group->columns[i], &info) != 0 || info.items < least)
             least = info.items;
     }
-    return least;
+    return r->rows[group->columns[0]] + least;
 }
 
-/* Leaves `columns` NULL when there is nothing to read yet. */
+/* Leaves `columns` NULL when there is nothing to read yet, or any more. */
 static int replay_open_columns(pd_run *run, d7_error *err) {
     pd_run_replay *r = replay_of(run);
     const pd_group *group = &run->groups[r->group];
     d7_columns_options options;
-    int code = r->reader ? d7_reader_refresh(r->reader, NULL, err)
-                         : d7_reader_open(&r->reader, run->path, NULL, err);
+    int code = r->reader ? d7_reader_refresh(r->reader, NULL, err) : replay_open(run, err);
     if (code)
         return code;
-    uint64_t known = replay_known(run);
-    d7_columns_options_init(&options);
-    options.from = r->first;
-    options.to = known < r->limit ? known : r->limit;
-    options.chunk_items = REPLAY_ROWS;
-    if (options.to <= r->first)
+    uint64_t row = r->rows[group->columns[0]];
+    uint64_t known = replay_known(run), end = known < r->limit ? known : r->limit;
+    if (r->first < row)
+        return D7_ERR_STATE;
+    r->ended = r->first >= known && d7_reader_state(r->reader) == D7_STATE_CLOSED;
+    if (end <= r->first)
         return 0;
+    d7_columns_options_init(&options);
+    options.from = r->first - row;
+    options.to = end - row;
+    options.chunk_items = REPLAY_ROWS;
     r->columns_group = r->group;
-    r->columns_end = options.to;
+    r->columns_end = end;
     return d7_columns_open(&r->columns, r->reader, group->columns, group->n_columns, &options, err);
 }
 
@@ -129,9 +186,10 @@ static int replay_piece(pd_run *run, d7_error *err) {
     code = d7_columns_next(r->columns, &chunk, err);
     if (code)
         return code;
-    if (chunk.n == 0 || chunk.first_item != r->first)
+    if (chunk.n == 0 || r->rows[run->groups[r->group].columns[0]] + chunk.first_item != r->first)
         return D7_ERR_STATE;
-    pd_summary_bin(run->summary.summary, r->group, chunk.values, chunk.first_item, chunk.n);
+    pd_summary_first_photon(run->summary.summary, r->first_photon);
+    pd_summary_bin(run->summary.summary, r->group, chunk.values, r->first, chunk.n);
     r->n_binned = chunk.n;
     return 0;
 }
@@ -140,6 +198,7 @@ void pd_run_replay_work(pd_run *run) {
     pd_run_replay *r = replay_of(run);
     d7_error err = {.text = "the file does not hold what was written"};
     r->n_binned = 0;
+    r->ended = false;
     r->result = replay_piece(run, &err);
     if (r->result)
         pd_error_set(&r->error, "%s", err.text);
@@ -150,6 +209,7 @@ void pd_run_replay_work(pd_run *run) {
 void pd_run_replay_done(pd_run *run) {
     pd_run_replay *r = replay_of(run);
     pd_run_summary_binned(run, r->group, r->n_binned);
+    r->done[r->group] = r->ended;
     run->summary.changed = true;
     if (r->result == 0)
         return;
@@ -170,4 +230,6 @@ void pd_run_replay_free(pd_run *run) {
     d7_columns_free(r->columns);
     d7_reader_free(r->reader);
     free(r->upto);
+    free(r->rows);
+    free(r->done);
 }

@@ -1,4 +1,4 @@
-/* After a restart a summary begins with what the file holds already: it is read again, in order, while the run goes on.
+/* After a restart a summary begins with what the files hold already: they are read again, in order, while the run goes on.
  *
  *   reading    jobs of the pool, one at a time, read the file and bin; pages of what comes meanwhile are not held for
  *              the summary, they will be read as well
@@ -26,13 +26,18 @@ typedef struct pd_run_replay {
     uint64_t *upto; /* [groups] where the pages that are held take over, once joining */
 
     /* The job's. */
+    uint32_t part; /* that is read */
     d7_reader *reader;
-    d7_columns *columns; /* of `group`; NULL: to be opened */
+    uint64_t *rows;        /* [n_columns] of the run: the first row of the part's file */
+    uint64_t first_photon; /* of the run: the part's */
+    bool *done;            /* [groups] the part holds no more of it */
+    d7_columns *columns;   /* of `group`; NULL: to be opened */
     uint32_t columns_group;
     uint64_t columns_end;
     uint32_t group;
     uint64_t first, limit; /* rows that are wanted */
     uint64_t n_binned;
+    bool ended; /* the part holds no more of the group */
     int result;
     pd_error error;
 } pd_run_replay;

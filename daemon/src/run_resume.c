@@ -16,11 +16,15 @@ static int resume_count(pd_run *run, const d7_tail_slot *slot, pd_refusal *why) 
         if (d7_tail_slot_dataset(slot, c, &d) != 0 || d.type != column->dataset.type ||
             d.n_partial >= column->page_items)
             return resume_refuse(why, "its tail is of other datasets than its attributes tell");
-        if (c != group->columns[0] && group->items != d.items)
+        if (d.items > 0) {
+            column->items = column->part_row + d.items;
+            column->part_repeats = false;
+        }
+        if (c != group->columns[0] && group->items != column->items)
             return resume_refuse(why, "columns of a group differ in length");
         if (c == pd_run_photon_column(run))
-            run->photons_paged = d.items - d.n_partial;
-        group->items = column->items = column->durable_items = column->written_items = d.items;
+            run->photons_paged = column->items - d.n_partial;
+        group->items = column->durable_items = column->written_items = column->safe_items = column->items;
     }
     return 0;
 }
@@ -49,7 +53,7 @@ int pd_run_resume(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_f
         return -1;
     }
     pd_run__init_handles(run);
-    run->received = run->durable = run->marked = run->synced = slot->sequence;
+    run->received = run->durable = run->safe = run->marked = run->synced = slot->sequence;
     run->last_durable_ns = uv_hrtime();
     resume_pages(run, slot);
     pd_stage_in(&engine->stages, PD_STAGE_SUMMARY, pd_run_summary_backlog(run));

@@ -26,7 +26,7 @@ static uint64_t room_step(uint64_t length) {
 
 static bool room_is_plenty(const pd_run *run) {
     uint64_t free_bytes = pd_volume_look(run->volume).free_bytes;
-    return !pd_file_is_short(run->part->file) &&
+    return (!run->part->file || !pd_file_is_short(run->part->file)) &&
            free_bytes / ROOM_PLENTY > run->engine->ring.n_slots * room_of_page(run);
 }
 
@@ -48,6 +48,8 @@ static void room_ask(pd_run *run, uint64_t least, uint64_t step) {
 }
 
 bool pd_run__has_room(pd_run *run, uint32_t slots, uint64_t attribute_bytes) {
+    if (!run->part->file)
+        return room_is_plenty(run); /* a part whose file is being made: it asks when it is there */
     uint64_t there = pd_file_allocated(run->part->file);
     if (there == UINT64_MAX)
         return true;

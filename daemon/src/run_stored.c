@@ -1,5 +1,8 @@
 #include "run_stored.h"
 
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +58,27 @@ static int stored_attributes(pd_run_stored *s) {
     return 0;
 }
 
+/* Where a later part of a run begins. */
+static int stored_place(pd_run_stored *s) {
+    const char *first = d7_reader_find_attribute(s->reader, "photond.first_sequence");
+    const char *part = d7_reader_find_attribute(s->reader, "photond.part");
+    unsigned long number = part ? strtoul(part, NULL, 10) : 0;
+    s->first_items = calloc(s->spec.n_datasets + 1, sizeof *s->first_items);
+    if (!s->first_items || number > UINT32_MAX)
+        return -1;
+    s->spec.part = (uint32_t)number;
+    s->spec.first_items = s->first_items;
+    s->spec.first_sequence = first ? strtoull(first, NULL, 10) : 0;
+    if (number == 0)
+        return 0;
+    json_t *items = pd_told_json(s->reader, "photond.first_items", 0);
+    bool whole = first && json_array_size(items) == s->spec.n_datasets;
+    for (size_t i = 0; whole && i < s->spec.n_datasets; i++)
+        s->first_items[i] = (uint64_t)json_integer_value(json_array_get(items, i));
+    json_decref(items);
+    return whole ? 0 : -1;
+}
+
 static void stored_time_base(pd_run_stored *s) {
     json_t *t = pd_told_json(s->reader, "photond.time_base", 0);
     s->spec.time_base = pd_told_time_base(t);
@@ -72,6 +96,8 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
         return stored_fault(path, "its attributes do not say which run it is of", why);
     if (stored_datasets(s) != 0)
         return stored_fault(path, "its attribute photond.datasets does not describe its datasets", why);
+    if (stored_place(s) != 0)
+        return stored_fault(path, "its attributes do not say where in the run it begins", why);
     if (stored_attributes(s) != 0)
         return stored_fault(path, "out of memory", why);
     stored_time_base(s);
@@ -95,10 +121,54 @@ int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why) {
     return -1;
 }
 
+/* Takes the file when it is a later part of the run of `stored`. */
+static void stored_later(pd_run_stored *stored, const char *path, uint32_t *n_parts) {
+    pd_run_stored next;
+    pd_error ignored;
+    if (pd_run_stored_read(&next, path, &ignored) != 0)
+        return;
+    bool same = next.spec.part > 0 && memcmp(next.spec.id, stored->spec.id, PD_RUN_ID_BYTES) == 0;
+    *n_parts += same;
+    bool later = same && next.spec.part > stored->spec.part;
+    if (later) {
+        pd_run_stored_free(stored);
+        *stored = next;
+    } else {
+        pd_run_stored_free(&next);
+    }
+}
+
+int pd_run_stored_last(pd_run_stored *stored, const pd_datadir *dir, const char *name, uint32_t *ret_parts) {
+    char path[PATH_MAX], run[PD_PART_NAME_BYTES + 1];
+    pd_error ignored;
+    pd_datadir_file_path(dir, name, path);
+    if (pd_run_stored_read(stored, path, &ignored) != 0)
+        return -1;
+    uint32_t n_parts = 1;
+    DIR *entries = opendir(dir->path);
+    for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
+        char part[PD_FILE_NAME_BYTES];
+        size_t n = strlen(e->d_name);
+        if (n <= 8 || n >= sizeof part || strcmp(e->d_name + n - 8, ".photons") != 0)
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)(n - 8), e->d_name);
+        if (pd_datadir_name_part(part, run) == 0 || strcmp(run, name) != 0)
+            continue;
+        pd_datadir_file_path(dir, part, path);
+        stored_later(stored, path, &n_parts);
+    }
+    if (entries)
+        closedir(entries);
+    *ret_parts = n_parts;
+    return 0;
+}
+
 void pd_run_stored_items(const pd_run_stored *stored, uint64_t *ret_items) {
     for (size_t i = 0; i < stored->spec.n_datasets; i++) {
         d7_dataset_info info;
-        ret_items[i] = d7_reader_dataset(stored->reader, (uint32_t)i, &info) == 0 ? info.items : 0;
+        uint64_t items = d7_reader_dataset(stored->reader, (uint32_t)i, &info) == 0 ? info.items : 0;
+        uint64_t before = pd_dataset_part_row(&stored->datasets[i], stored->first_items[i]);
+        ret_items[i] = before + items > stored->first_items[i] ? before + items : stored->first_items[i];
     }
 }
 
@@ -145,6 +215,7 @@ void pd_run_stored_free(pd_run_stored *stored) {
     d7_reader_free(stored->reader);
     free(stored->datasets);
     free(stored->attributes);
+    free(stored->first_items);
     json_decref(stored->json);
     json_decref(stored->open);
     memset(stored, 0, sizeof *stored);

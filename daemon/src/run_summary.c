@@ -56,39 +56,56 @@ void pd_run_summary_release(pd_run *run) {
 
 /* ---- tiles ---- */
 
-static const void *column_at(const pd_column *column, uint64_t item) {
+/* The held page that an item is in. */
+static const pd_page *column_page(const pd_column *column, uint64_t item) {
     const pd_page *page = column->held_first;
-    while (page->first_item + column->page_items <= item)
+    while (page->first_item + (page->sealed ? page->n_items : column->page_items) <= item)
         page = page->next_held;
-    return page->slot.raw + (size_t)(item - page->first_item) * column->item_bytes;
+    return page;
 }
 
-/* A tile of at most `limit - first` items, ending where whole tiles end. */
-static void tile_add(pd_run *run, uint32_t g, uint64_t first, uint64_t limit) {
+/* Where the tile that begins with an item ends: with the first page that does. */
+static uint64_t tile_end(const pd_run *run, uint32_t g, uint64_t first) {
+    const pd_group *group = &run->groups[g];
+    uint64_t end = UINT64_MAX;
+    for (uint32_t i = 0; i < group->n_columns; i++) {
+        const pd_column *column = &run->columns[group->columns[i]];
+        const pd_page *page = column_page(column, first);
+        uint64_t page_end = page->first_item + (page->sealed ? page->n_items : column->page_items);
+        end = page_end < end ? page_end : end;
+    }
+    return end;
+}
+
+static void tile_add(pd_run *run, uint32_t g, uint64_t first, uint64_t end) {
     pd_run_summary *s = &run->summary;
     const pd_group *group = &run->groups[g];
-    uint64_t n = s->tile_items[g] - first % s->tile_items[g];
-    if (n > limit - first)
-        n = limit - first;
     pd_tile *tile = &s->tiles[s->n_tiles];
     *tile = (pd_tile){.group = g,
-                      .n_items = (uint32_t)n,
+                      .n_items = (uint32_t)(end - first),
                       .first_item = first,
                       .columns = s->pointers + (size_t)s->n_tiles * s->widest_group};
-    for (uint32_t i = 0; i < group->n_columns; i++)
-        tile->columns[i] = column_at(&run->columns[group->columns[i]], first);
+    for (uint32_t i = 0; i < group->n_columns; i++) {
+        const pd_column *column = &run->columns[group->columns[i]];
+        const pd_page *page = column_page(column, first);
+        tile->columns[i] = page->slot.raw + (size_t)(first - page->first_item) * column->item_bytes;
+        tile->first_photon = page->first_photon;
+    }
     s->n_tiles++;
 }
 
+/* Whole tiles; before a freeze also what is there of the next. */
 static void tiles_collect(pd_run *run) {
     pd_run_summary *s = &run->summary;
     s->n_tiles = 0;
     for (uint32_t g = 0; g < run->n_groups; g++) {
-        uint64_t items = run->groups[g].items;
-        uint64_t limit = s->freeze_wanted ? s->upto[g] : items - items % s->tile_items[g];
-        for (uint64_t at = s->binned[g]; at < limit && s->n_tiles < PD_TILES_PER_JOB;) {
-            tile_add(run, g, at, limit);
-            at += s->tiles[s->n_tiles - 1].n_items;
+        uint64_t limit = s->freeze_wanted ? s->upto[g] : run->groups[g].items;
+        for (uint64_t at = s->binned[g], end; at < limit && s->n_tiles < PD_TILES_PER_JOB; at = end) {
+            end = tile_end(run, g, at);
+            if (end > limit && !s->freeze_wanted)
+                break;
+            end = end < limit ? end : limit;
+            tile_add(run, g, at, end);
         }
     }
 }
@@ -116,6 +133,7 @@ static void summary_bin(uv_work_t *work) {
         pd_summary_instrument_time(s->summary, s->job_instrument_time);
     for (uint32_t t = 0; t < s->n_tiles; t++) {
         const pd_tile *tile = &s->tiles[t];
+        pd_summary_first_photon(s->summary, tile->first_photon);
         pd_summary_bin(s->summary, tile->group, tile->columns, tile->first_item, tile->n_items);
     }
 }
@@ -327,17 +345,11 @@ int pd_run_summary_init(pd_run *run, const pd_run_spec *spec, pd_error *err) {
         return 0;
     s->binned = calloc(run->n_groups, sizeof *s->binned);
     s->upto = calloc(run->n_groups, sizeof *s->upto);
-    s->tile_items = calloc(run->n_groups, sizeof *s->tile_items);
-    if (!s->binned || !s->upto || !s->tile_items)
+    if (!s->binned || !s->upto)
         return pd_error_set(err, "out of memory");
-    for (uint32_t g = 0; g < run->n_groups; g++) {
-        s->tile_items[g] = PD_PAGE_BYTES;
+    for (uint32_t g = 0; g < run->n_groups; g++)
         if (run->groups[g].n_columns > s->widest_group)
             s->widest_group = run->groups[g].n_columns;
-    }
-    for (uint32_t c = 0; c < run->n_columns; c++)
-        if (run->columns[c].page_items < s->tile_items[run->columns[c].group])
-            s->tile_items[run->columns[c].group] = run->columns[c].page_items;
     s->pointers = calloc((size_t)PD_TILES_PER_JOB * s->widest_group, sizeof *s->pointers);
     if (!s->pointers)
         return pd_error_set(err, "out of memory");
@@ -398,6 +410,5 @@ void pd_run_summary_free(pd_run *run) {
     pd_summary_free(s->summary);
     free(s->binned);
     free(s->upto);
-    free(s->tile_items);
     free(s->pointers);
 }

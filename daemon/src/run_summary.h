@@ -1,6 +1,6 @@
 /* The summary of a run: a chain of pool jobs, at most one at a time, each owning the accumulators while it runs, so
  * that no histogram is ever shared. A job bins tiles: runs of items of one group, one pointer per column into the
- * pages of the ring. A tile never crosses a page of any column.
+ * pages of the ring. A tile ends where a page of any column ends.
  *
  *   bin, bin, ... -> (at an export time, or when the run is closed: bin the rest) -> freeze -> exporter -> bin ...
  *
@@ -30,7 +30,8 @@ typedef struct pd_tile {
     uint32_t group;
     uint32_t n_items;
     uint64_t first_item;
-    const void **columns; /* one per column of the group */
+    uint64_t first_photon; /* as of its page */
+    const void **columns;  /* one per column of the group */
 } pd_tile;
 
 typedef struct pd_run_summary {
@@ -38,7 +39,6 @@ typedef struct pd_run_summary {
     uint64_t *binned;      /* [groups] items handed to finished jobs */
     uint64_t *upto;        /* [groups] what the freeze that is wanted covers */
     uint64_t upto_dropped; /* photons that were dropped then */
-    uint32_t *tile_items;  /* [groups] items of a whole tile */
 
     uv_work_t work;
     bool busy;    /* a job is in the pool and owns all but these flags */

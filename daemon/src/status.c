@@ -80,6 +80,7 @@ static json_t *status_run(const pd_status_run *run) {
     status_text(r, "client", run->client);
     status_text(r, "path", run->path);
     status_text(r, "volume", run->volume);
+    json_object_set_new(r, "part", json_integer((json_int_t)run->part));
     status_text(r, "waits", run->waits);
     status_text(r, "failure", run->failure);
     status_number(r, "age_s", run->age_s);

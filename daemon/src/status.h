@@ -33,7 +33,8 @@ typedef struct pd_status_run {
     const char *state;   /* "opening", "running", "detached", "draining", "closing", "failed" */
     const char *profile; /* "" when the datasets were given one by one */
     const char *client;  /* name of its producer */
-    const char *path;    /* of the file */
+    const char *path;    /* of the first file */
+    uint32_t part;       /* number of the present one, from 0 */
     const char *volume;  /* its name; "" for the first */
     const char *waits;   /* NULL, or what holds it up: "ring_full", "disk_full", "disk_slow" */
     const char *failure; /* NULL, or why it failed */
@@ -49,7 +50,7 @@ typedef struct pd_status_run {
     uint64_t durable;           /* sequence number */
     double durable_age_s;       /* since the durable position last moved, or all was durable; < 0: never */
     uint64_t received_bytes;
-    uint64_t file_bytes; /* written */
+    uint64_t file_bytes; /* written, of the present one */
     bool drops;          /* what there is no room for */
     uint64_t dropped_photons;
     uint64_t dropped_batches;

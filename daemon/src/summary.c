@@ -279,6 +279,12 @@ void pd_summary_bin(pd_summary *s, size_t group, const void *const *columns, uin
     s->items[group] += n;
 }
 
+void pd_summary_first_photon(pd_summary *s, uint64_t photon) {
+    for (size_t k = 0; k < SUMMARY_N_KINDS; k++)
+        if (s->states[k] && summary_kinds[k]->first_photon)
+            summary_kinds[k]->first_photon(s->states[k], photon);
+}
+
 void pd_summary_tick(pd_summary *s, uint64_t elapsed_ns) {
     if (elapsed_ns <= s->elapsed_ns)
         return;

@@ -84,6 +84,10 @@ const char *pd_summary_warning(const pd_summary *s, size_t i);
  *  first_item  index of the first in the run; must be the items binned so far of this group */
 void pd_summary_bin(pd_summary *s, size_t group, const void *const *columns, uint64_t first_item, size_t n);
 
+/* Values of an ms index that are binned from now on count from this photon of the run: the first of their file. 0 at
+ * first. */
+void pd_summary_first_photon(pd_summary *s, uint64_t photon);
+
 /* It is now `elapsed_ns` on the server's clock since the run was opened: the time of what is binned
  * next, when the run's instrument has no clock of its own, and the run's duration. Also for "no photons,
  * but alive". Never goes back. */

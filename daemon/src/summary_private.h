@@ -32,6 +32,7 @@ typedef struct pd_summary_kind {
 
     /* n more items of a group; columns as in pd_summary_bin. */
     void (*bin)(void *state, size_t group, const void *const *columns, size_t n);
+    void (*first_photon)(void *state, uint64_t photon); /* as pd_summary_first_photon(); may be NULL */
 
     /* Optional: pd_summary_tick, pd_summary_instrument_time. */
     void (*tick)(void *state, uint64_t elapsed_ns);

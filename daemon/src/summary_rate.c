@@ -32,6 +32,7 @@ typedef struct rate {
     pd_summary_column column; /* ms index or stamps */
 
     uint64_t ms_items;   /* binned */
+    uint64_t ms_base;    /* that the values count from */
     uint64_t ms_counted; /* photons before the second that is under way */
 
     pd_clock clock;
@@ -94,7 +95,7 @@ static void rate_bin_ms(rate *r, const void *values, size_t n) {
     size_t skip = (size_t)((RATE_MS_PER_SECOND - r->ms_items % RATE_MS_PER_SECOND) % RATE_MS_PER_SECOND);
     for (size_t i = skip; i < n; i += RATE_MS_PER_SECOND) {
         uint64_t second = (r->ms_items + i) / RATE_MS_PER_SECOND;
-        uint64_t first_photon = rate_load(&r->column, values, i);
+        uint64_t first_photon = r->ms_base + rate_load(&r->column, values, i);
         if (second > 0 && first_photon > r->ms_counted) {
             r->counts[rate_reach(r, second - 1)] += first_photon - r->ms_counted;
             r->ms_counted = first_photon;
@@ -213,6 +214,10 @@ static void rate_bin(void *state, size_t group, const void *const *columns, size
         r->counts[r->bin] += n;
 }
 
+static void rate_first_photon(void *state, uint64_t photon) {
+    ((rate *)state)->ms_base = photon;
+}
+
 static void rate_tick(void *state, uint64_t elapsed_ns) {
     rate *r = state;
     r->elapsed_s = (double)elapsed_ns / 1e9;
@@ -282,6 +287,7 @@ const pd_summary_kind pd_summary_rate = {.name = "rate",
                                          .free = rate_free,
                                          .bytes = rate_bytes,
                                          .bin = rate_bin,
+                                         .first_photon = rate_first_photon,
                                          .tick = rate_tick,
                                          .instrument_time = rate_instrument_time,
                                          .duration_s = rate_duration_s,

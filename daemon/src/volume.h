@@ -71,7 +71,9 @@ typedef enum pd_open_outcome {
 typedef struct pd_open_task {
     pd_task task; /* task.file is set when the outcome is DONE */
     const uint8_t *id;
-    const char *producer; /* its instance */
+    uint32_t part;           /* of the run: a later one has just the name that is asked for, or none */
+    uint64_t first_sequence; /* the run's last one before it */
+    const char *producer;    /* its instance */
     uint64_t epoch;
     d7_tail_clock clock;
     const char *name;
@@ -81,10 +83,11 @@ typedef struct pd_open_task {
     const d7_attribute *attributes;
     size_t n_attributes;
     pd_open_outcome outcome;
-    pd_error why;                           /* of an outcome that is not DONE */
-    char given_name[PD_RUN_NAME_BYTES + 1]; /* the name it got */
-    uint64_t closed_sequence;               /* CLOSED: the last one of the file of that name */
-    uint64_t *closed_items;                 /* [n_datasets] of the submitter: and how many items it holds */
+    pd_error why;                            /* of an outcome that is not DONE */
+    char given_name[PD_PART_NAME_BYTES + 1]; /* the name it got */
+    uint64_t closed_sequence;                /* CLOSED: the last one of the run of that name */
+    uint64_t *closed_items;                  /* [n_datasets] of the submitter: and how many items it holds */
+    uint32_t closed_parts;                   /* in so many files */
 } pd_open_task;
 
 typedef struct pd_page_task {
@@ -165,6 +168,9 @@ const pd_datadir *pd_volume_datadir(const pd_volume *volume);
 
 /* Of a file whose task came back failed, until its drop or close is back. */
 const char *pd_file_failure(const pd_file *file);
+
+/* Length of its index, if it were closed now. Any thread, until the drop or close is back. */
+uint64_t pd_file_index_bytes(const pd_file *file);
 
 /* Length as handed to the operating system. Any thread, until the drop or close is back. */
 uint64_t pd_file_written(const pd_file *file);

@@ -19,6 +19,7 @@ typedef struct history {
     uint64_t random;
     pd_run *run;
     uint64_t items[BATCHES_MAX + 1], items_ms[BATCHES_MAX + 1]; /* after each batch */
+    bool rotates;
     uint64_t sent;
     uint64_t durable; /* the most that was ever told */
 } history;
@@ -43,6 +44,14 @@ static void end(history *h) {
     pd_producers_free(&h->producers);
     power_free(h->power);
     assert_int_equal(fixture_free(h->f), 0);
+}
+
+/* Now and then the run goes on in a new file. */
+static void rotate(history *h) {
+    pd_error why = {""};
+    uint64_t until;
+    if (h->rotates && draw(h, 8) == 0 && h->run->state == PD_RUN_RUNNING)
+        (void)!pd_run_rotate(h->run, &until, &why);
 }
 
 /* What batch s brings is always the same: values count on. */
@@ -78,6 +87,7 @@ static void send_from(history *h, uint64_t s) {
     uint64_t last = s + draw(h, 60);
     for (; s <= last && s <= BATCHES_MAX && h->f->told.failed == 0; s++) {
         send_one(h, s);
+        rotate(h);
         for (uint32_t n = draw(h, 5); n > 0; n--) {
             if (draw(h, 3) == 0)
                 usleep(draw(h, 5000));
@@ -120,41 +130,66 @@ static void recover(history *h) {
     h->durable = h->run->received;
 }
 
-static void check_values(const history *h, d7_reader *r, uint64_t s) {
-    uint64_t n = h->items[s], n_ms = h->items_ms[s];
-    uint16_t *x = malloc(2 * (size_t)n + 2);
-    uint64_t *ms = malloc(8 * (size_t)n_ms + 8);
+/* One file of the run against what was sent; counts on what the run holds up to its end. */
+static void check_part(d7_reader *r, unsigned part, uint64_t *n, uint64_t *n_ms) {
+    d7_dataset_info info[3];
+    for (uint32_t d = 0; d < 3; d++)
+        assert_int_equal(d7_reader_dataset(r, d, &info[d]), 0);
+    assert_int_equal(d7_reader_n_damages(r), 0);
+    assert_int_equal(info[0].items, info[1].items);
+    uint16_t *x = malloc(2 * (size_t)info[0].items + 2);
+    uint64_t *ms = malloc(8 * (size_t)info[2].items + 8);
     for (uint32_t d = 0; d < 2; d++) {
-        assert_int_equal(d7_reader_read(r, d, 0, (size_t)n, x, NULL), 0);
-        for (uint64_t i = 0; i < n; i++)
-            if (x[i] != (uint16_t)(d == 0 ? i : 3 * (i & 0xffff)))
-                fail_msg("dataset %u: item %d of %d differs", d, (int)i, (int)n);
+        assert_int_equal(d7_reader_read(r, d, 0, (size_t)info[d].items, x, NULL), 0);
+        for (uint64_t i = 0; i < info[d].items; i++)
+            if (x[i] != (uint16_t)(d == 0 ? *n + i : 3 * ((*n + i) & 0xffff)))
+                fail_msg("part %u, dataset %u: item %d of %d differs", part, d, (int)i, (int)info[d].items);
     }
-    assert_int_equal(d7_reader_read(r, 2, 0, (size_t)n_ms, ms, NULL), 0);
-    for (uint64_t i = 0; i < n_ms; i++)
-        assert_int_equal(ms[i], i);
+    assert_int_equal(d7_reader_read(r, 2, 0, (size_t)info[2].items, ms, NULL), 0);
+    uint64_t first_ms = part > 0 && *n_ms > 0 && info[2].items > 0 ? *n_ms - 1 : *n_ms;
+    for (uint64_t i = 0; i < info[2].items; i++) {
+        bool before = first_ms + i < *n_ms ||
+                      first_ms + i < *n; /* the part, which begins with the millisecond it begins in */
+        assert_int_equal(ms[i], part > 0 ? (before ? 0 : first_ms + i - *n) : i);
+    }
+    *n += info[0].items;
+    *n_ms = first_ms + info[2].items;
     free(x);
     free(ms);
 }
 
-/* The file, its tail included, holds batches up to s and nothing else. */
-static void check_holds(const history *h, uint64_t s, d7_state state) {
-    check_file(h->f, "run", state, h->items[s], h->items_ms[s]);
-    char path[128];
+static d7_reader *open_part(const history *h, unsigned part) {
+    char path[128], number[16] = "";
     d7_reader *r = NULL;
-    snprintf(path, sizeof path, "%s/run.photons", h->f->folder);
-    assert_int_equal(d7_reader_open(&r, path, NULL, NULL), 0);
-    check_values(h, r, s);
-    for (uint64_t k = ATTRIBUTES_EVERY; k <= h->sent; k += ATTRIBUTES_EVERY) {
-        char key[32];
-        snprintf(key, sizeof key, "note.%d", (int)k);
-        const char *value = d7_reader_find_attribute(r, key);
-        if (k <= s)
-            assert_string_equal(value, key);
-        else
-            assert_null(value);
+    if (part > 0)
+        snprintf(number, sizeof number, ".%04u", part);
+    snprintf(path, sizeof path, "%s/run%s.photons", h->f->folder, number);
+    return d7_reader_open(&r, path, NULL, NULL) == 0 ? r : NULL;
+}
+
+/* The run's files, the tail of the last included, hold batches up to s and nothing else; the last has all attributes. */
+static void check_holds(const history *h, uint64_t s, d7_state state) {
+    uint64_t n = 0, n_ms = 0;
+    d7_reader *r = open_part(h, 0);
+    assert_non_null(r);
+    for (unsigned part = 0; r; part++) {
+        d7_reader *next = open_part(h, part + 1);
+        assert_int_equal(d7_reader_state(r), next ? D7_STATE_CLOSED : state);
+        check_part(r, part, &n, &n_ms);
+        for (uint64_t k = ATTRIBUTES_EVERY; k <= h->sent && !next; k += ATTRIBUTES_EVERY) {
+            char key[32];
+            snprintf(key, sizeof key, "note.%d", (int)k);
+            const char *value = d7_reader_find_attribute(r, key);
+            if (k <= s)
+                assert_string_equal(value, key);
+            else
+                assert_null(value);
+        }
+        d7_reader_free(r);
+        r = next;
     }
-    d7_reader_free(r);
+    assert_int_equal(n, h->items[s]);
+    assert_int_equal(n_ms, h->items_ms[s]);
 }
 
 static void finish(history *h) {
@@ -192,6 +227,7 @@ static void what_was_durable_survives_every_cut(void **state) {
     for (uint32_t k = 0; k < n_histories(); k++) {
         history h;
         begin(&h, first_seed() + k);
+        h.rotates = k % 4 == 0;
         for (uint32_t cuts = 1 + draw(&h, 3); cuts > 0; cuts--) {
             power_slow_syncs(h.power, draw(&h, 3) == 0 ? draw(&h, 15) : 0);
             send_from(&h, h.run->received + 1);
@@ -211,6 +247,7 @@ static void a_close_that_is_cut_is_done_or_not(void **state) {
     for (uint32_t k = 0; k < n_histories(); k++) {
         history h;
         begin(&h, first_seed() + k);
+        h.rotates = k % 4 == 0;
         send_from(&h, 1);
         power_off_after(h.power, draw(&h, 14));
         pd_run_close(h.run, NULL);

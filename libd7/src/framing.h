@@ -46,6 +46,12 @@ typedef struct d7__entry {
     size_t n_head;
 } d7__entry;
 
+/* Does an entry go on in a next block though one would have had room for it? */
+static inline bool d7__entry_runs_on(const d7__entry *e) {
+    return e->bytes + 2 <= D7_BLOCK_BYTES && e->offset % D7_BLOCK_BYTES != 0 &&
+           e->offset / D7_BLOCK_BYTES != (e->next - 1) / D7_BLOCK_BYTES;
+}
+
 /* Finds entries in a source. */
 typedef struct d7__framing {
     d7__source *source;

@@ -168,13 +168,6 @@ static int read_page(const d7__field *message, const d7__index_sink *sink) {
     return sink->page(sink->ctx, page.dataset_id, page.offset);
 }
 
-/* A field that is neither: does it look like a page's message under another number? */
-static bool is_page_in_disguise(const d7__field *f) {
-    page_fields page;
-    return f->wire_type == D7__BYTES && f->n_bytes && parse_page(f, &page) && page.n_dataset_id == 1 &&
-           page.n_offset == 1 && page.n_unknown == 0;
-}
-
 static int read_attribute(const d7__field *message, const d7__index_sink *sink) {
     d7_attribute a = {.key = "", .value = ""};
     for (d7__cursor c = {message->bytes, message->bytes + message->n_bytes}; c.at < c.end;) {
@@ -192,18 +185,20 @@ static int read_attribute(const d7__field *message, const d7__index_sink *sink) 
     return sink->attribute(sink->ctx, &a);
 }
 
+/* Writers put fields that are not known here behind the others. */
 int d7__index_read(d7__cursor body, const d7__index_sink *sink) {
+    bool unknown = false;
     while (body.at < body.end) {
         d7__field f;
         if (!d7__get_field(&body, &f))
             return D7_ERR_CORRUPT;
         int rc = 0;
-        if (f.number == 1 && f.wire_type == D7__BYTES)
-            rc = read_page(&f, sink);
-        else if (f.number == 2 && f.wire_type == D7__BYTES)
-            rc = read_attribute(&f, sink);
-        else if (sink->form)
-            sink->form->twisted |= f.number == 1 || is_page_in_disguise(&f);
+        bool known = (f.number == 1 || f.number == 2) && f.wire_type == D7__BYTES;
+        if (sink->form && known && unknown)
+            sink->form->twisted = true;
+        unknown |= !known;
+        if (known)
+            rc = f.number == 1 ? read_page(&f, sink) : read_attribute(&f, sink);
         if (rc != 0)
             return rc;
     }

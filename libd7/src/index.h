@@ -49,7 +49,8 @@ size_t d7__index_pack(const d7__index_content *content, const d7__index_part *pa
 /* How the pages' messages of an Index look. Unknown fields are another writer's where all have them. */
 typedef struct d7__index_form {
     size_t n_pages, n_unknown; /* of them, those that have unknown fields */
-    bool twisted; /* one has a field twice, or of another type; or a page's message has another number */
+    bool
+        twisted; /* one has a field twice, or of another type; or something unknown stands before what is known */
 } d7__index_form;
 
 /* Is it so that bits of it may have changed? */

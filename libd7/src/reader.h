@@ -56,7 +56,11 @@ typedef struct d7__progress {
     uint64_t broken_from;     /* damage at which the last look ended began here, 0: there was none; */
     uint64_t broken_end;      /* the next entry begins here if nothing else is lost, 0: that is not known */
     uint64_t island_end;      /* where the last index of pages ends, or the header */
+    bool peculiar;            /* lists that look as if they had changed are this writer's */
     bool drifting;            /* islands do not stand where they are due */
+    uint64_t
+        doubt_to; /* when the file is so long what was taken for a hole has to be judged anew; 0: never */
+    bool runs_on; /* an entry that one block has room for lies in two: there is no padding */
     bool epilogue_seen;
     bool stale;
 } d7__progress;
@@ -65,6 +69,7 @@ typedef struct d7__progress {
 typedef struct d7__hole {
     uint64_t from, to;
     uint64_t after; /* the last whole entry before it */
+    bool padding;   /* zeros up to the end of a block, and no hole where the writer does that */
 } d7__hole;
 
 /* The bytes by which a file that was cut and written anew is told from one that grew. */

@@ -5,7 +5,7 @@
  *
  * An island lists every page since the one before. So when the first page that it lists does not begin right
  * where the last island ended, an island is missing or damaged in between, and that hole is scanned. The same
- * goes for an island that lists what cannot be. Where a scan came by, bytes that whole entries fill hold those
+ * goes for an island that lists what cannot be, and for one with which columns go apart that were level before. Where a scan came by, bytes that whole entries fill hold those
  * entries and nothing else, whatever an index says.
  *
  * Where a scan meets a hole (damage, or zeros, in which pages may have been) and no index that lists what was there,
@@ -21,9 +21,10 @@
 
 #include "codec.h"
 #include "error.h"
+#include "level.h"
 #include "reader_pages.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES };
+enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES, SPARE_BYTES = 2 };
 
 static void add(d7_reader *r, d7_problem_code code, uint64_t offset, const char *text) {
     d7_problem p = d7__problem(code, offset, "%s", text);
@@ -97,6 +98,28 @@ static int add_hole(d7_reader *r, uint64_t from, uint64_t to) {
         return D7_ERR_NOMEM;
     r->holes[r->n_holes++] = (d7__hole){.from = from, .to = to, .after = r->progress.last_entry};
     return 0;
+}
+
+static int add_padding(d7_reader *r, uint64_t from, uint64_t to) {
+    int rc = add_hole(r, from, to);
+    if (rc == 0 && !r->framing.unframed)
+        r->holes[r->n_holes - 1].padding = true;
+    return rc;
+}
+
+/* Zeros before an entry are padding only where no entry runs on from block to block without need. */
+static void settle_padding(d7_reader *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_holes; i++) {
+        d7__hole h = r->holes[i];
+        if (h.padding && !r->progress.runs_on)
+            continue;
+        if (h.padding)
+            add(r, D7_PROBLEM_BAD_FRAME, h.from, "zeros between entries");
+        h.padding = false;
+        r->holes[n++] = h;
+    }
+    r->n_holes = n;
 }
 
 /* Damage begins; where the entry that it broke would have ended its beginning tells. */
@@ -184,7 +207,7 @@ static int check_gap(d7_reader *r, uint64_t from, uint64_t to, const d7__entry *
         gap.offset = from;
         add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "zeros between entries");
     } else {
-        return 0;
+        return padding || to <= from + SPARE_BYTES ? 0 : add_padding(r, from, to);
     }
     if (list_begins && only_island_lost(r, r->progress.last_entry, from, to))
         return 0;
@@ -313,12 +336,19 @@ static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__
     if (exact && add_solid(r, follows ? from : entry->offset, entry->next) != 0)
         return D7_ERR_NOMEM;
     r->progress.last_entry = entry->offset;
+    r->progress.runs_on |= d7__entry_runs_on(entry);
     return take_entry(r, entry);
 }
 
 static int scan_bad(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
     int rc = come_to(r, from, after_damage, entry, false);
     return rc != 0 ? rc : take_bad(r, entry);
+}
+
+/* What will tell more is not in the file yet. */
+static int wait_for(d7_reader *r, uint64_t bytes) {
+    r->progress.doubt_to = bytes;
+    return 0;
 }
 
 /* Where the search for the next entry goes on after damage: where the broken one would have ended, if another begins there. */
@@ -328,14 +358,21 @@ static int after_bad(d7_reader *r, const d7__entry *e, uint64_t *ret, d7_error *
     d7__head head;
     size_t n;
     *ret = e->next;
-    if (end == 0 || e->abandoned || end >= size)
+    if (end == 0 || e->abandoned)
         return 0;
+    if (end >= size)
+        return wait_for(r, end + 1);
     int rc = d7__entry_peek(&r->source, end, bytes, &n, err);
-    if (rc == 0 && d7__head_parse(bytes, n, &head) && head.body_bytes <= D7_ENTRY_BYTES_MAX &&
-        (head.kind != D7__KIND_DATA || head.dataset_id < r->header.n_datasets) &&
-        d7__frame_end(end, head.head_bytes + head.body_bytes) <= size)
-        *ret = end;
-    return rc;
+    if (rc == 0 && n == 0 && size - end < D7_BLOCK_BYTES)
+        return wait_for(r, end + D7_BLOCK_BYTES);
+    if (rc != 0 || !d7__head_parse(bytes, n, &head) || head.body_bytes > D7_ENTRY_BYTES_MAX ||
+        (head.kind == D7__KIND_DATA && head.dataset_id >= r->header.n_datasets))
+        return rc;
+    uint64_t next = d7__frame_end(end, head.head_bytes + head.body_bytes);
+    if (next > size)
+        return wait_for(r, next);
+    *ret = end;
+    return 0;
 }
 
 /* Nothing more begins before `to`. Within the file that is where the next island's list begins, or what is behind. */
@@ -419,6 +456,8 @@ typedef struct survey {
     const d7_reader *reader;
     uint64_t end;
     bool has_pages, sound;
+    bool ordered;
+    size_t n_pages;
     uint64_t first_page; /* smallest offset */
     uint64_t last_page;  /* largest */
 } survey;
@@ -426,6 +465,8 @@ typedef struct survey {
 static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     survey *s = ctx;
     offset = d7__reader_page_begin(s->reader, offset);
+    s->ordered &= !s->has_pages || offset > s->last_page;
+    s->n_pages++;
     if (!s->has_pages || offset < s->first_page)
         s->first_page = offset;
     s->last_page = offset > s->last_page ? offset : s->last_page;
@@ -442,12 +483,87 @@ static int survey_attribute(void *ctx, const d7_attribute *a) {
 }
 
 static survey look_at(const d7_reader *r, const d7__entry *entry, d7__cursor body) {
-    survey s = {.reader = r, .end = entry->offset, .sound = true};
+    survey s = {.reader = r, .end = entry->offset, .sound = true, .ordered = true};
     d7__index_form form = {0};
     const d7__index_sink sink = {
         .ctx = &s, .form = &form, .page = survey_page, .attribute = survey_attribute};
     s.sound &= d7__index_read(body, &sink) == 0 && !d7__index_is_odd(&form);
     return s;
+}
+
+/* ---- lists that may have changed ---- */
+
+typedef struct listing {
+    const d7_reader *reader;
+    d7__level level;
+    size_t n_known; /* pages of the list that are in the map */
+} listing;
+
+static int count_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    listing *l = ctx;
+    (void)offset;
+    d7__level_count(&l->level, (uint32_t)dataset_id);
+    return 0;
+}
+
+static int look_at_level(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    listing *l = ctx;
+    count_page(ctx, dataset_id, offset);
+    d7__level_look(&l->level);
+    return 0;
+}
+
+static int know_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    listing *l = ctx;
+    l->n_known += d7__map_has(&l->reader->datasets[dataset_id], d7__reader_page_begin(l->reader, offset));
+    return 0;
+}
+
+static void read_list(listing *l, d7__cursor body, int (*page)(void *, uint64_t, uint64_t)) {
+    const d7__index_sink sink = {.ctx = l, .page = page, .attribute = survey_attribute};
+    (void)!d7__index_read(body, &sink);
+}
+
+static void count_known(d7__level *l, const d7_reader *r) {
+    for (size_t i = 0; i < l->n; i++)
+        l->pages[i] = r->datasets[l->ids[i]].n_pages;
+}
+
+/* Are columns that have been of equal lengths never so any more, with some pages of each? */
+static bool is_off_level(const d7_reader *r, d7__cursor body, d7_group group) {
+    listing l = {.reader = r};
+    bool enough = true;
+    d7__level_begin(&l.level, r, group);
+    count_known(&l.level, r);
+    read_list(&l, body, count_page);
+    d7__level_drop_empty(&l.level);
+    for (size_t i = 0; i < l.level.n; i++)
+        enough &= l.level.pages[i] >= r->datasets[l.level.ids[i]].n_pages + 2;
+    if (l.level.n < 2 || !enough)
+        return false;
+    count_known(&l.level, r);
+    read_list(&l, body, look_at_level);
+    return !l.level.reached;
+}
+
+/* Is there reason to look at the pages that a sound list is about? */
+static bool is_doubtful(const d7_reader *r, const survey *s, d7__cursor body) {
+    return !r->progress.peculiar && !r->options.quick &&
+           (!s->ordered || is_off_level(r, body, D7_GROUP_PHOTONS) || is_off_level(r, body, D7_GROUP_TAGS));
+}
+
+static size_t all_pages(const d7_reader *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->header.n_datasets; i++)
+        n += r->datasets[i].n_pages;
+    return n;
+}
+
+/* The pages are there, and as they are listed: the writer's lists are so. */
+static bool is_confirmed(const d7_reader *r, const survey *s, d7__cursor body, size_t n_before) {
+    listing l = {.reader = r};
+    read_list(&l, body, know_page);
+    return l.n_known == s->n_pages && all_pages(r) == n_before + s->n_pages;
 }
 
 /* Scans [covered, end), and finds the index entry again that was found before. */
@@ -474,7 +590,10 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
         /* One that lists pages of before the last island is a part of a global index: what is since then may be in
          * another part. */
         bool island = s.sound && s.has_pages && s.first_page >= v->covered;
-        uint64_t hole_end = island && s.first_page < entry->offset ? s.first_page : entry->offset;
+        bool doubtful = island && is_doubtful(r, &s, body);
+        size_t n_before = doubtful ? all_pages(r) : 0;
+        uint64_t hole_end =
+            island && !doubtful && s.first_page < entry->offset ? s.first_page : entry->offset;
         bool hole = hole_end > d7__frame_begin(v->covered);
         v->drifting |= island && islands_due(r, s.last_page) == islands_due(r, entry->offset);
         int rc = hole && !r->options.quick ? scan_hole(r, hole_end, entry, &body, err) : 0;
@@ -484,7 +603,9 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
             return d7__reader_no_memory(r, err);
         if (v->first_page == 0 && s.sound && s.has_pages && !hole)
             v->first_page = s.first_page;
-        if (take_index(r, entry, body, !s.sound && !r->options.quick) != 0)
+        if (doubtful && is_confirmed(r, &s, body, n_before))
+            v->peculiar = true;
+        if (take_index(r, entry, body, (!s.sound || (doubtful && !v->peculiar)) && !r->options.quick) != 0)
             return d7__reader_no_memory(r, err);
         v->covered = entry->next;
         v->last_entry = entry->offset;
@@ -541,8 +662,10 @@ int d7__reader_continue(d7_reader *r, uint64_t end, d7_error *err) {
         rc = take_islands(r, end < r->source.size ? end : r->source.size, err);
     if (rc == 0 && !r->options.quick)
         rc = scan(r, r->progress.covered, end, err);
-    if (rc == 0)
+    if (rc == 0) {
+        settle_padding(r);
         report_leftover(r);
+    }
     r->source.window_bytes = window;
     return rc;
 }

@@ -165,11 +165,20 @@ static int go_on(d7_reader *r, uint64_t end, d7_error *err) {
     return rc;
 }
 
+/* What was damage at the end of the file is judged anew when more follows. */
+static bool has_more_to_tell(const d7_reader *r) {
+    return r->progress.doubt_to && r->source.size >= r->progress.doubt_to;
+}
+
 static int grow(d7_reader *r, d7_error *err) {
     bool there, closed = false;
     uint64_t at, index;
     drop_passing_problems(r);
     r->progress.known = r->progress.covered;
+    if (has_more_to_tell(r)) {
+        r->progress.stale = true;
+        return 0;
+    }
     int rc = d7__find_epilogue(&r->framing, &there, &at, &index, err);
     if (rc != 0)
         return rc;
@@ -242,10 +251,11 @@ static int look_for_cut(d7_reader *r, bool *ret_cut, d7_error *err) {
 static int look_for_more(d7_reader *r, bool *ret_cut, d7_error *err) {
     int rc = 0;
     if (r->state == D7_STATE_OPEN && (r->source.size != r->seen_bytes || r->held != r->seen_held)) {
+        bool more = has_more_to_tell(r);
         rc = grow(r, err);
         if (rc == 0 && r->progress.stale) {
             rc = read_anew(r, err);
-            *ret_cut = rc == 0;
+            *ret_cut = rc == 0 && !more;
         }
     }
     if (rc == 0)

@@ -7,18 +7,19 @@
  * Where a page is whole and the list has it as another dataset's, either may have changed. The page's length tells, or the
  * columns of its group: writers come to the end of all columns again and again, and only with the right number of pages of
  * each are these then of equal lengths. Where neither tells, no page behind can be told its item numbers. */
-#include "codec.h"
-#include "reader.h"
-#include "repair.h"
+#include <string.h>
 
-enum { COLUMNS_MAX = 64 };
+#include "codec.h"
+#include "level.h"
+#include "repair.h"
 
 static uint64_t seen_offset(const d7__claims *c, size_t s) {
     return d7__claims_seen(c, s)->offset;
 }
 
+/* As an index lists it, or where none says anything. */
 static bool is_right(const d7__claims *c, size_t s) {
-    return d7__claims_seen(c, s)->listed;
+    return !d7__claims_seen(c, s)->unlisted;
 }
 
 /* ---- neighbours ---- */
@@ -39,7 +40,7 @@ static size_t find_index(const d7__claims *c, size_t n_seen) {
 /* Does an index that is believed, or the header, end right before page s? */
 static bool index_before(const d7__claims *c, size_t s) {
     for (size_t k = find_index(c, s); k < c->n_indexes && c->indexes[k].n_seen == s; k++)
-        if (c->indexes[k].page_behind && c->indexes[k].standing == D7__CLAIM_SOUND)
+        if (c->indexes[k].page_behind && c->indexes[k].standing != D7__CLAIM_MOVED)
             return true;
     return s == 0 && c->page_at_start;
 }
@@ -47,7 +48,7 @@ static bool index_before(const d7__claims *c, size_t s) {
 /* Where one begins right behind it; 0: none does. */
 static uint64_t index_behind(const d7__claims *c, size_t s) {
     for (size_t k = find_index(c, s + 1); k < c->n_indexes && c->indexes[k].n_seen == s + 1; k++)
-        if (c->indexes[k].before == seen_offset(c, s) && c->indexes[k].standing == D7__CLAIM_SOUND)
+        if (c->indexes[k].before == seen_offset(c, s) && c->indexes[k].standing != D7__CLAIM_MOVED)
             return c->indexes[k].offset;
     return 0;
 }
@@ -165,75 +166,43 @@ static int look_at_length(const d7__claims *c, size_t s, size_t listed, verdict 
     return 0;
 }
 
-/* Pages of each column of a group, on the way through the file. */
-typedef struct level {
-    uint32_t ids[COLUMNS_MAX];
-    uint64_t pages[COLUMNS_MAX];
-    size_t n;
-    bool reached;            /* all columns were of equal length once; */
-    uint64_t since, longest; /* pages since then, and the most between two such places */
-} level;
-
-static void level_begin(level *l, const d7__claims *c, d7_group group) {
-    *l = (level){0};
-    for (uint32_t ds = 0; ds < c->r->header.n_datasets && l->n < COLUMNS_MAX; ds++)
-        if (c->named[ds] && d7_group_of(c->r->header.datasets[ds].name) == group)
-            l->ids[l->n++] = ds;
-}
-
-static void level_count(level *l, uint32_t ds) {
-    for (size_t i = 0; i < l->n; i++)
-        l->pages[i] += l->ids[i] == ds;
-}
-
-/* May all columns have had as many items? Some that a page has no room for yet wait for the next. */
-static bool is_level(const level *l, const d7__claims *c) {
-    uint64_t least = 0, most = UINT64_MAX;
-    for (size_t i = 0; i < l->n; i++) {
-        uint64_t n = c->r->datasets[l->ids[i]].items_per_page, items = l->pages[i] * n;
-        least = items > least ? items : least;
-        most = items + n - 1 < most ? items + n - 1 : most;
-    }
-    return l->n > 1 && least <= most;
-}
-
-static void level_look(level *l, const d7__claims *c) {
-    l->since++;
-    if (is_level(l, c)) {
-        l->reached = true;
-        l->since = 0;
-    }
-    l->longest = l->since > l->longest ? l->since : l->longest;
-}
-
 /* Where columns are of equal length by chance that is far more rare. */
-static bool is_better(const level *a, const level *b) {
+static bool is_better(const d7__level *a, const d7__level *b) {
     return a->reached && (!b->reached || 2 * a->longest <= b->longest);
+}
+
+/* Columns that have pages. */
+static void begin_level(d7__level *l, const d7__claims *c, d7_group group) {
+    d7__level_begin(l, c->r, group);
+    for (size_t i = 0; i < l->n; i++)
+        l->pages[i] = c->named[l->ids[i]];
+    d7__level_drop_empty(l);
+    memset(l->pages, 0, sizeof l->pages);
 }
 
 /* Goes through all pages, twice counted: as they say, and as the lists say; *ret_last: the last that differ. */
 static void compare_levels(const d7__claims *c, d7_group group, uint64_t last, verdict *ret) {
-    level page, list;
-    level_begin(&page, c, group);
-    level_begin(&list, c, group);
+    d7__level page, list;
+    begin_level(&page, c, group);
+    begin_level(&list, c, group);
     size_t p = 0;
     for (size_t s = 0; s < c->n_seen; s++) {
         const d7__seen_page *seen = d7__claims_seen(c, s);
         uint32_t ds = (uint32_t)seen->dataset_id, other = ds;
         for (; p < c->n_listed && d7__claims_listed(c, p).offset < seen->offset; p++) {
-            level_count(&page, d7__claims_listed(c, p).dataset_id);
-            level_count(&list, d7__claims_listed(c, p).dataset_id);
+            d7__level_count(&page, d7__claims_listed(c, p).dataset_id);
+            d7__level_count(&list, d7__claims_listed(c, p).dataset_id);
         }
         if (p < c->n_listed && d7__claims_listed(c, p).offset == seen->offset)
             other = d7__claims_listed(c, p++).dataset_id;
         else if (seen->unlisted)
             continue;
-        level_count(&page, ds);
-        level_count(&list, other);
+        d7__level_count(&page, ds);
+        d7__level_count(&list, other);
         if (seen->offset <= last)
             continue;
-        level_look(&page, c);
-        level_look(&list, c);
+        d7__level_look(&page);
+        d7__level_look(&list);
     }
     if (is_better(&page, &list))
         *ret = PAGE;

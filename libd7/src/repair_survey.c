@@ -14,7 +14,7 @@
 #include "error.h"
 #include "reader_pages.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20 };
+enum { SCAN_WINDOW_BYTES = 1 << 20, SPARE_BYTES = 2 };
 
 typedef struct hole {
     uint64_t from, to;
@@ -25,6 +25,7 @@ typedef struct hole {
     uint64_t begin;     /* the first of these that begins behind `from`; 0: none does */
     bool stray;         /* it ends in a block that was written elsewhere */
     bool foreign;       /* there is a header in it: a block of another place, or of another file */
+    bool padding;       /* zeros up to the end of a block, and no hole where the writer does that */
 } hole;
 
 typedef struct survey {
@@ -35,6 +36,7 @@ typedef struct survey {
     hole *holes; /* [n_holes] in their order */
     size_t n_holes, cap_holes;
     bool in_hole;       /* the last one has not ended yet */
+    bool runs_on;       /* an entry that one block has room for lies in two: there is no padding */
     d7__page_ref *lost; /* [n_lost] pages whose beginnings were found in holes */
     size_t n_lost, cap_lost;
     uint64_t due;       /* block where the next island is due */
@@ -157,7 +159,7 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
 }
 
 /* Do bytes between two entries, which belong to none, tell of something lost? Padding is zero, shorter than a block, and ends
- * with one. */
+ * with one; only other writers have any before an entry. */
 static int gap_is_hole(survey *s, uint64_t from, uint64_t to, bool *ret, d7_error *err) {
     uint64_t block = (from + D7_BLOCK_BYTES - 1) / D7_BLOCK_BYTES * D7_BLOCK_BYTES;
     const uint8_t *p;
@@ -186,9 +188,21 @@ static int survey_next(survey *s, uint64_t at, d7__found *ret_found, d7__entry *
         return 0;
     bool index_missing = kind != D7__KIND_INDEX && offset / D7_BLOCK_BYTES >= s->due;
     rc = gap_is_hole(s, expected, offset, &is_hole, err);
-    if (rc == 0 && (is_hole || index_missing) && hole_begin(s, expected) != 0)
+    bool padding = !is_hole && !index_missing && offset - expected > SPARE_BYTES;
+    if (rc == 0 && (is_hole || index_missing || padding) && hole_begin(s, expected) != 0)
         return d7__reader_no_memory(s->r, err);
+    if (rc == 0 && padding)
+        s->holes[s->n_holes - 1].padding = true;
     return rc != 0 ? rc : d7__entry_next(f, at, ret_found, e, err); /* what was read is gone from memory */
+}
+
+/* Zeros before an entry are padding only where no entry runs on from block to block without need. */
+static void drop_padding(survey *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_holes; i++)
+        if (s->runs_on || !s->holes[i].padding)
+            s->holes[n++] = s->holes[i];
+    s->n_holes = n;
 }
 
 static int survey_found(survey *s, d7__found found, const d7__entry *e, bool *ret_stop) {
@@ -219,6 +233,7 @@ static int survey_scan(survey *s, d7_progress_fn *progress, void *ctx, d7_error 
         if (rc != 0)
             return rc;
         at = e.next;
+        s->runs_on |= found == D7__FOUND_ENTRY && d7__entry_runs_on(&e);
         if (found == D7__FOUND_ENTRY)
             rc = d7__changed_look(s->changed, &e, err);
         if (rc != 0)
@@ -380,6 +395,7 @@ static int suspect_page_before(survey *s, const hole *h, d7_error *err) {
 static int resolve(survey *s, d7_error *err) {
     int rc = 0;
     hole_end(s, s->r->source.size);
+    drop_padding(s);
     for (size_t i = 0; i < s->n_holes && rc == 0 && !s->r->framing.unframed; i++)
         rc = suspect_page_before(s, &s->holes[i], err);
     if (rc != 0)

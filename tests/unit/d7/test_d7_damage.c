@@ -1,5 +1,6 @@
 /* Small files cut at every byte and with every bit flipped: no crash, every whole page is found, nothing is
  * invented. */
+#include "d7_builder.h"
 #include "d7_testing.h"
 #include "testing.h"
 
@@ -261,6 +262,53 @@ static void numbers_hold_behind_every_zeroed_block(void **state) {
     free(y);
 }
 
+/* An attribute with which an index ends where the block does. */
+static void fill_block(builder *b) {
+    static char text[D7_BLOCK_BYTES];
+    size_t room = D7_BLOCK_BYTES - (size_t)(d7__out_framed(&b->out) % D7_BLOCK_BYTES) - 2;
+    memset(text, 'a', sizeof text);
+    for (size_t n = 0; n < room; n++) {
+        d7_attribute a = {.key = "k", .key_bytes = 1, .value = text, .value_bytes = n};
+        size_t bytes = d7__index_attribute_bytes(&a);
+        if (1 + d7__varint_bytes(bytes) + bytes != room)
+            continue;
+        build_index(b, 0, 0, &a);
+        return;
+    }
+    fail_msg("no attribute of that length");
+}
+
+/* Zeros up to the end of a block, behind which an entry begins, are no padding: writers go on from block to block. */
+static void zeros_to_the_end_of_a_block_are_a_hole(void **state) {
+    static const d7_dataset datasets[] = {{"/photons/x", D7_UINT8}, {"/photons/y", D7_UINT8}};
+    static builder b;
+    fixture *f = *state;
+    uint8_t values[1000];
+    uint64_t lost = 0;
+    build_start(&b, datasets, 2, 512, 1000);
+    for (int page = 0; page < 60; page++) {
+        memset(values, page / 2, sizeof values);
+        uint64_t at = build_page(&b, (uint32_t)page % 2, D7_UINT8, values, sizeof values);
+        lost = page == 8 ? at : lost;
+        if (page == 9)
+            fill_block(&b);
+    }
+    build_end(&b, &f->file);
+    for (int full = 0; full < 2; full++) {
+        d7_reader *r;
+        d7_dataset_info info;
+        memset(f->file.data + lost, 0, D7_BLOCK_BYTES - (size_t)lost);
+        f->options.full = full;
+        assert_int_equal(d7_reader_open(&r, "memory", &f->options, NULL), 0);
+        assert_true(d7_reader_n_damages(r) > 0);
+        for (uint32_t ds = 0; ds < 2; ds++) {
+            assert_int_equal(d7_reader_dataset(r, ds, &info), 0);
+            assert_int_equal(info.items, 4000);
+        }
+        d7_reader_free(r);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -271,6 +319,7 @@ int main(void) {
         TEST(flip_every_bit),
         TEST(lose_every_block),
         TEST(numbers_hold_behind_every_zeroed_block),
+        TEST(zeros_to_the_end_of_a_block_are_a_hole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -425,6 +425,30 @@ static void another_file_at_the_path_is_told_once(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A page breaks off in the last block of the file; what follows tells where it would have ended. */
+static void damage_at_the_end_is_judged_anew(void **state) {
+    static const size_t behind[] = {5, 160, 9000};
+    fixture *f = *state;
+    testing_write(&f->io, N, TURN, 512, 4096, false);
+    size_t whole = f->file.n;
+    for (size_t block = 1; block + 2 < whole / D7_BLOCK_BYTES; block++)
+        for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+            uint8_t *at = f->file.data + block * D7_BLOCK_BYTES, was[5];
+            memcpy(was, at, sizeof was);
+            memset(at, 0, sizeof was);
+            f->file.n = block * D7_BLOCK_BYTES + behind[i];
+            f->r = open_now(f);
+            f->file.n = whole;
+            refresh(f);
+            d7_reader *now = open_now(f);
+            check_same_pages(f->r, now);
+            d7_reader_free(now);
+            d7_reader_free(f->r);
+            f->r = NULL;
+            memcpy(at, was, sizeof was);
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -439,6 +463,7 @@ int main(void) {
         TEST(a_page_that_was_read_is_not_remembered_over_a_cut),
         TEST(the_close_is_noticed),
         TEST(failed_refreshes_are_made_up_for),
+        TEST(damage_at_the_end_is_judged_anew),
         TEST(another_file_at_the_path_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -844,7 +844,7 @@ typedef struct d7_verify_summary {
  *  progress    NULL is allowed
  *  Returns     0 and the summary, also when problems were found; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file
  *              has shrunk; D7_ERR_NOMEM; D7_ERR_IO
- *  Memory      16 bytes for each page since the last island, 100 for each dataset
+ *  Memory      16 bytes for each page since the last island (4 where none lists them), 100 for each dataset
  */
 D7_API D7_MUST_USE int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
                                         d7_progress_fn *progress, void *progress_ctx,
@@ -960,8 +960,7 @@ D7_API void d7_repair_report_free(d7_repair_report *report);
  *            out_path; D7_ERR_CORRUPT: no file without damage could be made of it; D7_ERR_CANCELLED;
  *            D7_ERR_NOSPACE; else as d7_reader_open() and d7_writer_create(). On failure nothing is left at
  *            out_path
- *  Memory    about 24 bytes a page (8 more where there is a tail beside; up to half as much again is asked for and
- *            not touched), and some of the largest entry
+ *  Memory    at most 16 bytes a page, and twice the largest entry. Files of 16 TiB and more: D7_ERR_LIMIT
  *  Disk      the new file is synced, its name is the caller's to sync
  *  Source    format: sections 5 and 7 of the D7 specification
  */

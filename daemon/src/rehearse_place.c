@@ -20,7 +20,7 @@
 #include "unix_socket.h"
 
 enum {
-    PLACE_START_S = 60, /* for the daemon to be ready, and to end */
+    PLACE_START_S = 180, /* for the daemon to be ready, and to end */
     PLACE_POLL_MS = 20,
     PLACE_ANSWER_BYTES = 1 << 20,
     PLACE_STALE_S = 60

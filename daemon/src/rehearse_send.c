@@ -12,6 +12,7 @@ enum {
     SEND_TIMEOUT_MS = 1000, /* after which a call that waits looks whether it is to stop */
     SEND_CLOSE_MS = 300000,
     SEND_DRAIN_S = 300,
+    SEND_PATIENCE_MS = 120000, /* a machine that is too slow is to be told so, not given up */
     SEND_BATCHES_PER_S = 100,
     SEND_BATCH_EVENTS = 100000
 };
@@ -44,6 +45,7 @@ static int sender_open(sender *s) {
     options.address = address;
     options.client_name = REHEARSE_NAME;
     options.reconnect = false;
+    options.connect_timeout_ms = options.silence_timeout_ms = opening.open_timeout_ms = SEND_PATIENCE_MS;
     opening.name = REHEARSE_NAME;
     opening.profile = s->r->profile_name;
     if (s->r->profile->lincam) {

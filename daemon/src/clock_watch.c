@@ -8,22 +8,20 @@
 enum { CLOCK_TRIES = 5 };
 
 #define CLOCK_STEP_NS INT64_C(100000000)
-#define CLOCK_SPREAD_NS UINT64_C(1000000)
+#define CLOCK_SPREAD_NS UINT64_C(10000000)
 #define CLOCK_SLEW 2000 /* the kernel slews by 1/2000 at most */
 
-/* Both at one moment: when this thread is not interrupted between the two. */
-static pd_clock_watch clock_both(void) {
-    pd_clock_watch now = {.begun = true};
+/* Both at one moment. False: this thread was interrupted between the two each time. */
+static bool clock_both(pd_clock_watch *now) {
     for (int i = 0; i < CLOCK_TRIES; i++) {
         uint64_t before = uv_hrtime();
         int64_t utc = (int64_t)pd_utc_ns();
         uint64_t after = uv_hrtime();
-        now.monotonic_ns = after;
-        now.ahead_ns = utc - (int64_t)(before + (after - before) / 2);
+        *now = (pd_clock_watch){true, after, utc - (int64_t)(before + (after - before) / 2)};
         if (after - before < CLOCK_SPREAD_NS)
-            break;
+            return true;
     }
-    return now;
+    return false;
 }
 
 int64_t pd_clock_step_ns(const pd_clock_watch *before, const pd_clock_watch *now) {
@@ -34,7 +32,9 @@ int64_t pd_clock_step_ns(const pd_clock_watch *before, const pd_clock_watch *now
 }
 
 void pd_clock_watch_look(pd_clock_watch *watch, const pd_runs *runs) {
-    pd_clock_watch now = clock_both();
+    pd_clock_watch now;
+    if (!clock_both(&now))
+        return;
     int64_t step = watch->begun ? pd_clock_step_ns(watch, &now) : 0;
     *watch = now;
     if (!step)

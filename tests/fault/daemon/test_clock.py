@@ -21,7 +21,7 @@ def step(daemon, c, run, n, seconds):
     daemon.clock(seconds)
     exports = own(daemon, run)["counters"]["exports"]
     seen = n // 3 + 1
-    photond.wait_for(lambda: daemon.status()["counters"]["gaps_clock_step"] == 2 * seen, 60)  # of both runs
+    photond.wait_for(lambda: daemon.status()["counters"]["gaps_clock_step"] >= 2 * seen, 60)  # of both runs
     for i in range(3):
         c.batch(run, stored.photons(np.random.default_rng(n + i), 5000))
         c.wait_ack(run, durable=0, received=n + i)
@@ -58,7 +58,7 @@ def steps():
         photond.wait_for(lambda: any(line.startswith("%d-" % year) for line in daemon.log().splitlines()), 60)
         assert any(r["name"] == "detached" for r in daemon.status()["runs"])  # not timed out by a step
         assert c.close(run).last_sequence == n - 1
-        steps = [round(g["seconds"]) for g in stored.gaps(stored.File(daemon.path("steps.photons"))) if g["cause"] == "clock_step"]
+        steps = [round(g["seconds"]) for g in stored.gaps(stored.File(daemon.path("steps.photons"))) if g["cause"] == "clock_step" and abs(g["seconds"]) > 60]
         assert steps[:6] == [HOUR, YEAR - HOUR, -YEAR, -HOUR, HOUR - YEAR, YEAR], steps
 
 

@@ -27,8 +27,21 @@ enum {
 };
 
 #define PLACE_HIDDEN ".photond-rehearsal."
+#define PLACE_SOCKETS "/tmp/photond-rehearsal."
+#define PLACE_LINK "sockets"
 
 /* ---- folders ---- */
+
+/* The folder of its sockets, which a link in it names. */
+static void folder_clear_sockets(int fd) {
+    char path[64];
+    pd_error ignored;
+    ssize_t n = readlinkat(fd, PLACE_LINK, path, sizeof path - 1);
+    path[n > 0 ? (size_t)n : 0] = 0;
+    if (strncmp(path, PLACE_SOCKETS, strlen(PLACE_SOCKETS)) == 0 &&
+        !strchr(path + strlen(PLACE_SOCKETS), '/'))
+        (void)!pd_tree_remove(AT_FDCWD, path, &ignored);
+}
 
 /* One that a rehearsal left which was killed: nobody holds it. */
 static void folder_clear(const rehearsal *r, const char *name) {
@@ -38,8 +51,10 @@ static void folder_clear(const rehearsal *r, const char *name) {
     if (fd < 0)
         return;
     if (fstat(fd, &there) == 0 && time(NULL) - there.st_mtime > PLACE_STALE_S &&
-        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        folder_clear_sockets(fd);
         (void)!pd_tree_remove(r->data_fd, name, &ignored);
+    }
     close(fd);
 }
 
@@ -81,8 +96,8 @@ int pd_rehearse__place(rehearsal *r) {
     r->lock_fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r->lock_fd < 0 || flock(r->lock_fd, LOCK_EX | LOCK_NB) != 0)
         return pd_rehearse__fail("%s: cannot be locked: %s", r->folder, strerror(errno));
-    snprintf(r->sockets, sizeof r->sockets, "/tmp/photond-rehearsal.XXXXXX");
-    if (!mkdtemp(r->sockets)) {
+    snprintf(r->sockets, sizeof r->sockets, PLACE_SOCKETS "XXXXXX");
+    if (!mkdtemp(r->sockets) || symlinkat(r->sockets, r->lock_fd, PLACE_LINK) != 0) {
         r->sockets[0] = 0;
         return pd_rehearse__fail("/tmp: no folder for the sockets can be made in it: %s", strerror(errno));
     }

@@ -76,10 +76,13 @@ def stopped(data):
 def killed(data):
     """What it left goes away with the next one, once it is old."""
     process, folder = begun(data)
+    sockets = os.readlink(os.path.join(folder, "sockets"))
     process.kill()
     process.communicate(timeout=300)
+    assert os.path.isdir(sockets)
     os.utime(folder, (time.time() - 3600,) * 2)
     photond.wait_for(lambda: figures(data, "lincam", "--rate", "1k", "--for", "100ms") and not left(data))
+    assert not os.path.exists(sockets)
 
 
 def usage(data):

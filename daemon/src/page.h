@@ -25,9 +25,9 @@ typedef struct pd_page {
     uint32_t n_items;
     uint64_t first_item;
     uint64_t first_photon; /* of the run, that indices of photons in it count from */
-    bool sealed;   /* takes no more items */
-    bool written;  /* it is back from the writer */
-    bool given_up; /* its run failed while it was being encoded */
+    bool sealed;           /* takes no more items */
+    bool written;          /* it is back from the writer */
+    bool given_up;         /* its run failed while it was being encoded */
     int encode_result;
     uv_work_t work;
     pd_order order;

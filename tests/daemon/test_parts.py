@@ -84,7 +84,7 @@ def by_size(daemon):
         run = c.open("size", attributes=ingest.attributes(ATTRIBUTES))
         assert run.part == 0
         while len(part_paths(daemon, "size")) < 3:
-            c.batch(run, sender.make(20011))
+            c.batch(run, sender.make(7011))
             c.wait_ack(run, received=c.sequence[run.run])
             if len(sender.sent) == 5:
                 c.attributes(run, {"later": "in all parts from here on"})
@@ -195,7 +195,7 @@ def main():
     with photond.Daemon(config=dict(CONFIG)) as daemon:
         for case in (by_order, answered_again):
             photond.run_cases([case], daemon)
-        with_config(daemon, part_max_bytes=1 << 17)
+        with_config(daemon, part_max_bytes=1 << 16)
         photond.run_cases([by_size], daemon)
         with_config(daemon, part_max_s=0.1)
         photond.run_cases([by_time], daemon)

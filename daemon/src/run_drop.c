@@ -187,8 +187,10 @@ void pd_run__drop(pd_run *run, const wire_batch *batch) {
 
 /* ---- after a restart ---- */
 
-static void drop_learn(pd_run *run, const char *value, uint64_t first_photon) {
+static void drop_learn(pd_run *run, const char *value) {
     pd_run_drop *d = &run->dropped;
+    const pd_group *photons = &run->groups[run->photon_group];
+    uint64_t before = photons->items - pd_run__record_item(run, photons, photons->items); /* the file */
     json_t *json = json_loads(value, 0, NULL);
     const char *cause = json_string_value(json_object_get(json, "cause"));
     const char *group = json_string_value(json_object_get(json, "group"));
@@ -198,8 +200,8 @@ static void drop_learn(pd_run *run, const char *value, uint64_t first_photon) {
                batches = json_integer_value(json_object_get(json, "batches"));
     if (cause && strcmp(cause, "overflow") == 0 && group && item >= 0 && count >= 0 && batches >= 0) {
         d->n_records++;
-        if (strcmp(group, run->groups[run->photon_group].name) == 0) {
-            pd_rebase_gap_add(&run->rebase, first_photon + (uint64_t)item + d->photons, (uint64_t)count);
+        if (strcmp(group, photons->name) == 0) {
+            pd_rebase_gap_add(&run->rebase, before + (uint64_t)item + d->photons, (uint64_t)count);
             d->photons += (uint64_t)count;
             d->batches += (uint64_t)batches;
         }
@@ -215,12 +217,11 @@ static uint64_t drop_number(const pd_attribute *attributes, size_t n, const char
 void pd_run__drop_resume(pd_run *run, const pd_attribute *attributes, size_t n) {
     static const char prefix[] = "photond.gap.";
     pd_run_drop *d = &run->dropped;
-    uint64_t first_photon = run->part->first_photon;
     d->photons = drop_number(attributes, n, "photond.dropped_before");
     pd_rebase_begin(&run->rebase, d->photons);
     for (size_t i = 0; i < n; i++)
         if (strncmp(attributes[i].key, prefix, sizeof prefix - 1) == 0)
-            drop_learn(run, attributes[i].value, first_photon);
+            drop_learn(run, attributes[i].value);
     d->owed = d->owed_written =
         d->ms_column == DROP_NO_COLUMN ? 0 : drop_number(attributes, n, drop_owed_key);
 }

@@ -1,6 +1,7 @@
 """Runs that drop what there is no room for: on a disk that is full for a while, each event is stored or counted in a gap, and the
 milliseconds are those of all that was sent; a producer beside it that is held back instead loses nothing; a kill changes nothing."""
 import json
+import os
 import threading
 
 import disk
@@ -61,12 +62,14 @@ class Told:
             self.note_ack(body)
 
 
-def check_file(path, last, dropped, state="closed"):
-    """Computed anew from what was sent and what was told to be dropped."""
+def check_file(path, last, dropped, begins=()):
+    """Computed anew from what was sent and what was told to be dropped. Batches in `begins` are the first ones of a part, in which
+    no index points to before it."""
     photons = [[], [], []]
     there, shift, ms, gaps = 0, np.zeros(last * PHOTONS + 1, "<u8"), [], []
     for number in range(1, last + 1):
         x, y, dt, own = batch_of(number)
+        own = np.maximum(own, (number - 1) * PHOTONS) if number in begins else own
         at = slice((number - 1) * PHOTONS, number * PHOTONS)
         if number in dropped:
             shift[at] = there
@@ -82,7 +85,7 @@ def check_file(path, last, dropped, state="closed"):
                 column.append(values)
             there += PHOTONS
     file = stored.File(path)
-    assert file.state == state, file.state
+    assert file.state == "closed", file.state
     whole = [np.concatenate(c) if c else np.zeros(0, "<u2") for c in photons] + [np.concatenate(ms)]
     for name, values in zip(stored.LINCAM, whole):
         got = file.columns[name]
@@ -103,6 +106,17 @@ def send_until_dropped(told, number, n):
     want = len(told.dropped) + n
     while len(told.dropped) < want:
         told.send([number])
+        number += 1
+    return number
+
+
+def send_until_taken(told, number):
+    """Sends on until two are stored."""
+    taken = 0
+    while taken < 2:
+        told.send([number])
+        told.wait(lambda ack: ack.received >= number)
+        taken += number not in told.dropped
         number += 1
     return number
 
@@ -184,6 +198,35 @@ def after_a_kill_the_same():
         check_file(daemon.path("killed.photons"), number + 7, {n for n in told.dropped if n < first} | again.dropped)
 
 
+def in_parts():
+    """Each part counts its own photons; after a kill in the second one, too. Merged, they are the file that there would have been."""
+    config = {"ring_mb": 1, "max_runs": 1, "sync_interval_ms": 30, "summaries": {"enabled": False}}
+    with disk.SmallDisk(12) as small, photond.Daemon(small.folder, config) as daemon:
+        told = Told(daemon.tcp, "parted", "live", overflow=pb.OVERFLOW_DROP)
+        number, begins = 1, []
+        for _ in range(2):
+            small.fill()
+            number = send_until_dropped(told, number, 3)
+            small.free()
+            number = send_until_taken(told, number)
+            photond.tool("photonctl", "rotate", "parted", "--control", daemon.control)
+            begins.append(number)
+            number = send_until_taken(told, number)
+        told.wait(lambda ack: ack.durable == number - 1)
+        daemon.kill()
+        told.c.drop()
+        daemon.start()
+        again = Told(daemon.tcp, "parted", "live", run_id=told.run.run_id)
+        assert again.run.next_sequence == number, again.run
+        again.send(range(number, number + 4))
+        again.wait(lambda ack: ack.received == number + 3)
+        closed = again.c.close(again.run, number + 3)
+        assert closed.parts == 3 and told.dropped, closed
+        merged = os.path.join(daemon.folder, "merged.photons")
+        photond.tool("d7", "merge", merged, *(daemon.path("parted%s.photons" % p) for p in ("", ".0001", ".0002")))
+        check_file(merged, number + 3, told.dropped | again.dropped, begins)
+
+
 def closed_on_a_full_disk():
     """The close does not wait for room: milliseconds for which there is none stay owed, and the file says how many."""
     config = {"ring_mb": 1, "max_runs": 1, "sync_interval_ms": 30, "summaries": {"enabled": False}}
@@ -219,4 +262,4 @@ def configured_to_block():
         check_file(daemon.path("kept.photons"), 24, set())
 
 
-photond.run_cases([configured_to_block, a_full_disk_drops_and_goes_on, after_a_kill_the_same, closed_on_a_full_disk])
+photond.run_cases([configured_to_block, a_full_disk_drops_and_goes_on, after_a_kill_the_same, in_parts, closed_on_a_full_disk])

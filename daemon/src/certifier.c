@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "certificate.h"
+#include "keeper.h"
 #include "log.h"
 #include "proof/signature.h"
 
@@ -41,6 +42,7 @@ struct pd_certifier {
     const pd_datadir *dir;
     unsigned mode;
     int64_t gid;
+    struct pd_keeper *keeper;
     pd_counters *counters;
 
     pthread_mutex_t lock; /* guards all below */
@@ -227,10 +229,13 @@ static void note_path(char path[CERTIFIER_NOTE_BYTES], const char *name, const c
     snprintf(path, CERTIFIER_NOTE_BYTES, HIDDEN "%s%s", name, suffix);
 }
 
-static void note_remove(const pd_datadir *dir, const char *name) {
+/* Nothing is to be done for a certificate any more: the keeper's note, or none. */
+static void note_done(const certify_job *job) {
     char note[CERTIFIER_NOTE_BYTES];
-    note_path(note, name, NOTE_SUFFIX);
-    (void)unlinkat(dir->fd, note, 0);
+    struct pd_keeper *keeper = job->certifier->keeper;
+    note_path(note, job->name, NOTE_SUFFIX);
+    if (!keeper || pd_keeper_take(keeper, note, job->name) != 0)
+        (void)unlinkat(job->dir->fd, note, 0);
 }
 
 static void note_fails(const pd_datadir *dir, const char *name) {
@@ -254,14 +259,14 @@ static bool job_told(certify_job *job, int code) {
     if (code == 0) {
         pd_count(&counters->certificates, 1);
         pd_log(PD_LOG_INFO, "%s/%s" PD_CERTIFICATE_SUFFIX ": certified", folder, job->name);
-        note_remove(job->dir, job->name);
+        note_done(job);
         return true;
     }
     pd_count(&counters->certificates_failed, 1);
     pd_log(code == -ENOENT ? PD_LOG_INFO : PD_LOG_WARNING, "%s/%s.photons: no certificate: %s", folder,
            job->name, job->why.text);
     if (code == -ENOENT || code == -EEXIST) /* it is gone, or has another's: nothing to try again */
-        note_remove(job->dir, job->name);
+        note_done(job);
     else
         note_fails(job->dir, job->name);
     return true;
@@ -390,6 +395,7 @@ int pd_certifier_start(pd_certifier **ret, const pd_datadir *dir, const pd_certi
     c->dir = dir;
     c->mode = options->mode;
     c->gid = options->gid;
+    c->keeper = options->keeper;
     c->counters = options->counters;
     if (*options->key && proof_key_read_private(&c->key, options->key, why) != 0) {
         free(c);

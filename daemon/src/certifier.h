@@ -27,9 +27,10 @@
 typedef struct pd_certifier pd_certifier;
 
 typedef struct pd_certifier_options {
-    const char *key; /* PEM file of a private key; "": certificates are not signed */
-    unsigned mode;   /* of the files */
-    int64_t gid;     /* of the files; -1: left as it is */
+    const char *key;          /* PEM file of a private key; "": certificates are not signed */
+    unsigned mode;            /* of the files */
+    int64_t gid;              /* of the files; -1: left as it is */
+    struct pd_keeper *keeper; /* told of what is certified; NULL: none */
     pd_counters *counters;
 } pd_certifier_options;
 

@@ -357,6 +357,8 @@ int pd_config_check(const pd_config *c, pd_error *err) {
                             "heartbeat_ms (%" PRIu64 " ms) is not less than idle_timeout_s (%" PRIu64
                             " ms): idle clients would be disconnected between two heartbeats",
                             c->heartbeat_ms, c->idle_timeout_ms);
+    if (*c->hook && c->hook[0] != '/')
+        return pd_error_set(err, "hook \"%s\" is no absolute path", c->hook);
     const char *fault = *c->name_pattern ? wire_pattern_fault(c->name_pattern) : NULL;
     if (fault)
         return pd_error_set(err, "name_pattern \"%s\" %s", c->name_pattern, fault);

@@ -63,8 +63,12 @@ typedef struct pd_config {
     char *control;              /* control socket: unix:PATH, "auto" (pd_control_address), or "none" */
     unsigned control_mode;      /* permission bits of the control socket */
     bool allow_insecure_remote; /* TCP listeners without TLS on addresses other than loopback */
-    char *name_pattern;         /* of runs that are opened without a name; "": they are refused */
-    char *ready_file;           /* written with the bound addresses once all is listening; "": none */
+    char *hook;                 /* program for final files; "": none */
+    uint64_t hook_timeout_ms;
+    uint64_t keep_last;       /* closed runs; 0: all */
+    uint64_t max_total_bytes; /* of a data folder; 0: any */
+    char *name_pattern;       /* of runs that are opened without a name; "": they are refused */
+    char *ready_file;         /* written with the bound addresses once all is listening; "": none */
 
     /* who may do what; see access.h */
     char *send_users; /* users and groups at the Unix sockets for events; "": anyone let in by their mode */

@@ -47,7 +47,10 @@
     X(exports_failed, "exports that failed")                                                                 \
     X(exports_skipped, "export times that found the one before under way")                                   \
     X(certificates, "certificates of closed files that were made")                                           \
-    X(certificates_failed, "certificates that could not be made")
+    X(certificates_failed, "certificates that could not be made")                                            \
+    X(hooks, "hooks of final files that ended well")                                                         \
+    X(hooks_failed, "hooks that failed, each time that they are tried")                                      \
+    X(runs_removed, "old runs that were removed")
 
 typedef struct pd_counters {
 #define PD_COUNTER_FIELD(name, text) atomic_uint_fast64_t name;

@@ -6,20 +6,25 @@
 
 static int engine_start_volume(pd_engine *engine, uint32_t i, const char *name, const char *data_dir,
                                pd_error *err) {
-    return pd_volume_start(&engine->volumes[i],
-                           &(pd_volume_options){.name = name,
-                                                .data_dir = data_dir,
-                                                .file_mode = engine->config->file_mode,
-                                                .dir_mode = engine->config->dir_mode,
-                                                .checksums = engine->config->checksums,
-                                                .certificates = engine->config->certificates,
-                                                .certificate_key = engine->config->certificate_key,
-                                                .gid = engine->gid,
-                                                .io = engine->io,
-                                                .inbox = &engine->inbox,
-                                                .counters = &engine->counters,
-                                                .names = engine->names},
-                           err);
+    return pd_volume_start(
+        &engine->volumes[i],
+        &(pd_volume_options){.name = name,
+                             .data_dir = data_dir,
+                             .file_mode = engine->config->file_mode,
+                             .dir_mode = engine->config->dir_mode,
+                             .checksums = engine->config->checksums,
+                             .certificates = engine->config->certificates,
+                             .certificate_key = engine->config->certificate_key,
+                             .keeper = {.hook = engine->config->hook,
+                                        .hook_timeout_ms = engine->config->hook_timeout_ms,
+                                        .keep_last = engine->config->keep_last,
+                                        .max_total_bytes = engine->config->max_total_bytes},
+                             .gid = engine->gid,
+                             .io = engine->io,
+                             .inbox = &engine->inbox,
+                             .counters = &engine->counters,
+                             .names = engine->names},
+        err);
 }
 
 static int engine_start_exporter(pd_engine *engine, uint32_t i, const char *data_dir, pd_error *err) {

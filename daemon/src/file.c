@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "certifier.h"
+#include "keeper.h"
 #include "log.h"
 #include "ring.h"
 #include "run_names.h"
@@ -310,6 +311,7 @@ int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *ope
     int code = D7_ERR_ARG;
     pd_datadir_keep_hidden(dir);
     file->certifier = o->certifier;
+    file->keeper = o->keeper;
     if (pd_datadir_new_path(dir, open->id, file->path, sizeof file->path) != 0)
         pd_error_set(why, "%s: the path is too long", dir->path);
     else
@@ -343,6 +345,7 @@ int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_ta
     }
     file->tail = tail;
     file->certifier = o->certifier;
+    file->keeper = o->keeper;
     snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
     d7_writer_options options = file_writer_options(file, o);
     options.whole_pages = whole;
@@ -609,12 +612,15 @@ int pd_file_check_name(pd_file *file) {
 
 /* ---- the end ---- */
 
-/* The tail becomes the note that the file is to be certified. */
+/* The tail becomes the note that the file is to be certified, or else that it is final. */
 static int file_give_tail(const pd_file *file) {
     const char *base = strrchr(file->path, '/') + 1;
-    char name[PD_FILE_NAME_BYTES];
+    char name[PD_PART_NAME_BYTES + 1], tail[PD_FILE_NAME_BYTES];
     snprintf(name, sizeof name, "%.*s", (int)strlen(base) - (int)strlen(".photons"), base);
-    return pd_certifier_take_tail(file->certifier, name);
+    if (file->certifier)
+        return pd_certifier_take_tail(file->certifier, name);
+    snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
+    return pd_keeper_take(file->keeper, tail, name);
 }
 
 /* A tail that stays is dropped by the next start: the file is closed. */
@@ -625,11 +631,11 @@ static void file_drop_tail(pd_file *file) {
     file->writer = NULL;
     file->tail = NULL;
     file_place_path(file, 1, path);
-    int failed = file->certifier ? file_give_tail(file) : -ENOENT;
+    int failed = file->certifier || file->keeper ? file_give_tail(file) : -ENOENT;
     if (!failed)
         return;
-    if (file->certifier)
-        pd_log(PD_LOG_WARNING, "%s: no certificate: its tail cannot be moved: %s", file->path,
+    if (file->certifier || file->keeper)
+        pd_log(PD_LOG_WARNING, "%s: no certificate and no hook: its tail cannot be moved: %s", file->path,
                strerror(-failed));
     if (unlink(path) != 0)
         pd_log(PD_LOG_WARNING, "%s: cannot be removed: %s; the run is closed and does not need it", path,

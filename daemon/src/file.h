@@ -30,6 +30,7 @@ struct pd_file {
     d7_writer *writer; /* writes through the tail's table */
     const pd_datadir *dir;
     struct pd_certifier *certifier; /* NULL: none */
+    struct pd_keeper *keeper;       /* NULL: none */
     d7_attribute *pending; /* [n_pending] that no Index entry of the file holds: they go into the slots */
     size_t n_pending, cap_pending, pending_bytes;
     bool closing; /* the last attribute is set; a full disk may have stopped the close after that */
@@ -52,6 +53,7 @@ typedef struct pd_file_options {
     unsigned mode;
     bool checksums;                 /* NAME.photons.crc is kept beside */
     struct pd_certifier *certifier; /* of the file once it is closed; NULL: none */
+    struct pd_keeper *keeper;       /* of the file once it is final; NULL: none */
     int64_t gid;                    /* -1: the process's */
     const d7_io *io;                /* NULL: the system's */
 } pd_file_options;

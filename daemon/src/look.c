@@ -340,8 +340,10 @@ static void look_fill(const pd_look *look, uint64_t now, look_views *v) {
     status->ring_reserved = ring->n_reserved;
     status->stalled = (uint32_t)server->n_waiting;
     status->recovery = &engine->recovery;
-    for (uint32_t i = 0; i < engine->n_volumes; i++)
+    for (uint32_t i = 0; i < engine->n_volumes; i++) {
         status->certificates_pending += pd_volume_uncertified(engine->volumes[i]);
+        status->hooks_pending += pd_volume_unhooked(engine->volumes[i]);
+    }
     look_counters(&engine->counters, &status->counters);
     const pd_status_counters *c = &status->counters;
     status->photons_per_s = pd_rate_per_second(&look->photons, now, c->photons_received);

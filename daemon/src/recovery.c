@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "certifier.h"
 #include "file.h"
 #include "log.h"
 #include "run_stored.h"
@@ -306,7 +305,7 @@ static void recovery_run(recovery *r, recovery_part *parts, size_t n) {
         }
         if (found.outcome != D7_TAIL_RESUMED) {
             r->state->closed++;
-            pd_certifier_note(pd_volume_files(r->volume)->certifier, parts[i].name);
+            pd_volume_closed_before(r->volume, parts[i].name);
             pd_log(PD_LOG_INFO, "%s.photons: it was closed before the restart", parts[i].name);
         } else if (i + 1 < n && d7_tail_recovered(tail)->sequence == limit) {
             recovery_close(r, &parts[i], tail, &found);

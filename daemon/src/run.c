@@ -95,6 +95,7 @@ static void run_end(pd_run *run) {
     if (run->events)
         run->events->ended(run->events_user, run);
     run->ended(run->ended_user, run);
+    pd_run__hold(run, run->part->number, false);
     uv_close((uv_handle_t *)&run->mark_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
     uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
@@ -201,9 +202,16 @@ static void run_closed_before(pd_run *run, const pd_open_task *open) {
     run_end(run);
 }
 
+void pd_run__hold(const pd_run *run, uint32_t part, bool held) {
+    char name[PD_PART_NAME_BYTES + 1];
+    pd_datadir_part_name(name, run->name, part);
+    (held ? pd_volume_hold : pd_volume_release)(run->volume, name);
+}
+
 void pd_run__running(pd_run *run, pd_file *file, const char *name) {
     run->part->file = file;
     run_named(run, name);
+    pd_run__hold(run, run->part->number, true);
     run_move(run, PD_RUN_RUNNING);
     pd_run__stop_start(run);
 }

@@ -388,6 +388,9 @@ void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run 
 /* run_room.c: whether the disk has room for so many more pages and bytes of attributes; asks for more room ahead. */
 bool pd_run__has_room(pd_run *run, uint32_t slots, uint64_t attribute_bytes);
 
+/* A file of the run is not final yet: it is written, or the run is still to be exported. */
+void pd_run__hold(const pd_run *run, uint32_t part, bool held);
+
 /* run_open.c */
 /* A run with its room in the ring and its summary, without a file: its timers are to be made. */
 int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_run_ended *ended,

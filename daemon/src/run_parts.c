@@ -153,6 +153,9 @@ void pd_run__part_opened(pd_run *run, const pd_open_task *open) {
     } else if (open->outcome == PD_OPEN_DONE) {
         run->part->file = open->task.file;
         run->engine->room_came = true;
+        pd_run__hold(run, run->part->number, true);
+        if (run->before)
+            pd_run__hold(run, run->before->number, false);
         pd_log(PD_LOG_INFO, "run %s: goes on in %s.photons after batch %" PRIu64, run->name, open->given_name,
                run->part->first_sequence);
     }

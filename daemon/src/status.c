@@ -255,6 +255,7 @@ json_t *pd_status_json(const pd_status *s) {
     json_object_set_new(j, "disk", status_disk(&s->volumes[0]));
     json_object_set_new(j, "volumes", status_volumes(s));
     status_count(j, "certificates_pending", s->certificates_pending);
+    status_count(j, "hooks_pending", s->hooks_pending);
     if (s->recovery)
         json_object_set_new(j, "recovery", status_recovery(s->recovery));
     json_object_set_new(j, "counters", status_counters(&s->counters));

@@ -134,6 +134,7 @@ typedef struct pd_status {
     double photons_per_s, bytes_per_s, written_per_s; /* by pd_rate: photons, bytes received, bytes written */
 
     uint64_t certificates_pending; /* closed files whose certificate is not made yet */
+    uint64_t hooks_pending;        /* final files whose hook has not ended well yet */
     pd_status_stage stages[PD_STAGES];
     const pd_recovery_state *recovery; /* of the start; NULL: none */
     pd_status_counters counters;

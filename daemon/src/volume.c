@@ -222,8 +222,14 @@ static int volume_start_threads(pd_volume *v, pd_error *err) {
     return 0;
 }
 
-static int volume_start_certifier(pd_volume *v, const pd_volume_options *options, pd_error *err) {
-    pd_certifier_options o = {.key = options->certificate_key,
+/* The keeper, where there is anything for it to do, then the certifier, which tells it. */
+static int volume_start_after(pd_volume *v, const pd_volume_options *options, pd_error *err) {
+    pd_keeper_options keeper = options->keeper;
+    keeper.counters = options->counters;
+    if (pd_keeper_has_work(&keeper) && pd_keeper_start(&v->files.keeper, &v->dir, &keeper, err) != 0)
+        return -1;
+    pd_certifier_options o = {.keeper = v->files.keeper,
+                              .key = options->certificate_key,
                               .mode = options->file_mode,
                               .gid = options->gid,
                               .counters = options->counters};
@@ -248,8 +254,9 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     v->dir.names = options->names;
     atomic_store(&v->disk.free_bytes, pd_datadir_free_bytes(&v->dir));
     if ((options->names && pd_run_names_add(options->names, &v->dir, &v->disk, err) != 0) ||
-        volume_start_certifier(v, options, err) != 0 || volume_start_threads(v, err) != 0) {
+        volume_start_after(v, options, err) != 0 || volume_start_threads(v, err) != 0) {
         pd_certifier_stop(v->files.certifier, 0);
+        pd_keeper_stop(v->files.keeper);
         pd_datadir_close(&v->dir);
         free(v);
         return -1;
@@ -269,6 +276,7 @@ void pd_volume_stop(pd_volume *v) {
     pthread_join(v->thread, NULL);
     pd_syncer_stop(v->syncer);
     pd_certifier_stop(v->files.certifier, VOLUME_CERTIFY_S);
+    pd_keeper_stop(v->files.keeper);
     pd_queue_destroy(&v->queue);
     pd_datadir_close(&v->dir);
     free(v);
@@ -299,6 +307,25 @@ const pd_file_options *pd_volume_files(const pd_volume *v) {
 
 uint64_t pd_volume_uncertified(const pd_volume *v) {
     return pd_certifier_pending(v->files.certifier);
+}
+
+uint64_t pd_volume_unhooked(const pd_volume *v) {
+    return pd_keeper_pending(v->files.keeper);
+}
+
+void pd_volume_closed_before(const pd_volume *v, const char *name) {
+    if (v->files.certifier)
+        pd_certifier_note(v->files.certifier, name);
+    else
+        pd_keeper_note(v->files.keeper, name);
+}
+
+void pd_volume_hold(const pd_volume *v, const char *name) {
+    pd_keeper_hold(v->files.keeper, name);
+}
+
+void pd_volume_release(const pd_volume *v, const char *name) {
+    pd_keeper_release(v->files.keeper, name);
 }
 
 const char *pd_volume_name(const pd_volume *v) {

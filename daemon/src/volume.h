@@ -37,6 +37,7 @@
 #include "disk.h"
 #include "error.h"
 #include "inbox.h"
+#include "keeper.h"
 
 typedef struct pd_volume pd_volume;
 typedef struct pd_file pd_file; /* one run's file, the threads' side of it */
@@ -129,6 +130,7 @@ typedef struct pd_volume_options {
     bool checksums;              /* kept beside run files */
     bool certificates;           /* put beside closed files, */
     const char *certificate_key; /* and signed by the key of this file; "": they are not signed */
+    pd_keeper_options keeper;    /* its counters are those below */
     int64_t gid;                 /* group of files; -1: left as it is */
     const d7_io *io;             /* of run files; NULL: the system's */
     pd_inbox *inbox;
@@ -159,8 +161,16 @@ typedef struct pd_volume_state {
     pd_disk_syncs syncs; /* of its runs */
 } pd_volume_state;
 
-/* Certificates that are not made yet. Any thread. */
+/* Certificates that are not made yet; hooks that have not ended well. Any thread. */
 uint64_t pd_volume_uncertified(const pd_volume *volume);
+uint64_t pd_volume_unhooked(const pd_volume *volume);
+
+/* NAME.photons turns out to have been closed before the start. */
+void pd_volume_closed_before(const pd_volume *volume, const char *name);
+
+/* NAME.photons is still to be exported, or not any more: until then it is not final (keeper.h). Any thread. */
+void pd_volume_hold(const pd_volume *volume, const char *name);
+void pd_volume_release(const pd_volume *volume, const char *name);
 
 pd_volume_state pd_volume_look(const pd_volume *volume);
 const char *pd_volume_name(const pd_volume *volume);

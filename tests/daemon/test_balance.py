@@ -102,6 +102,7 @@ def after_a_kill():
             c.batch(run, columns)
             daemon.status()
         assert c.close(run, 8).last_sequence == 8
+        c.drop()
         status = daemon.status()
         assert status["stages"]["summary"]["out"] == 24000 and status["stages"]["ring"]["out"] == 12000 + 12000 % 8192, status["stages"]
         stored.File(daemon.path("killed.photons")).expect(stored.joined(sent))

@@ -159,6 +159,8 @@ def a_full_disk_drops_and_goes_on():
         dropping.send([number + 1])
         dropping.wait(lambda ack: ack.durable >= number + 1)
         closed = dropping.c.close(dropping.run, number + 1)
+        dropping.c.drop()
+        patient.c.drop()
         there = check_file(daemon.path("dropping.photons"), number + 1, dropping.dropped)
         assert closed.datasets[0].items == there and closed.last_sequence == number + 1, closed
         status = daemon.status()
@@ -195,6 +197,7 @@ def after_a_kill_the_same():
         again.send(range(first, number + 8))
         again.wait(lambda ack: ack.received >= number + 7)
         assert again.c.close(again.run, number + 7).last_sequence == number + 7
+        again.c.drop()
         check_file(daemon.path("killed.photons"), number + 7, {n for n in told.dropped if n < first} | again.dropped)
 
 
@@ -221,6 +224,7 @@ def in_parts():
         again.send(range(number, number + 4))
         again.wait(lambda ack: ack.received == number + 3)
         closed = again.c.close(again.run, number + 3)
+        again.c.drop()
         assert closed.parts == 3 and told.dropped, closed
         merged = os.path.join(daemon.folder, "merged.photons")
         photond.tool("d7", "merge", merged, *(daemon.path("parted%s.photons" % p) for p in ("", ".0001", ".0002")))
@@ -243,6 +247,7 @@ def closed_on_a_full_disk():
             told.wait(lambda ack: ack.received >= last)
         small.fill()
         closed = told.c.close(told.run, last)
+        told.c.drop()
         file = stored.File(daemon.path("full.photons"))
         got = file.columns["/photons/ms"]
         assert len(got) + int(file.attributes.get("photond.owed_ms", "0")) == n_ms, (len(got), file.attributes)
@@ -259,6 +264,7 @@ def configured_to_block():
         told.send(range(1, 25))
         told.wait(lambda ack: ack.received >= 24)
         assert told.c.close(told.run, 24).last_sequence == 24 and not told.dropped
+        told.c.drop()
         check_file(daemon.path("kept.photons"), 24, set())
 
 

@@ -244,10 +244,13 @@ static void run_close_back(pd_event *event) {
     pd_run__back(run, &part->close.task);
     if (part == run->before && run->state != PD_RUN_FAILED) {
         pd_run__part_closed(run, part);
+        if (run->close_done)
+            pd_run__all_durable(run);
         run_drop(part);
     } else if (run->state == PD_RUN_CLOSING) {
         run->close_done = true;
-        pd_run__all_durable(run);
+        if (!run->before) /* it may wait for room on the disk */
+            pd_run__all_durable(run);
     }
     pd_run__progress(run);
 }

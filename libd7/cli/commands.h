@@ -60,6 +60,9 @@ bool problem_hides_pages(const d7_problem *problem);
 /* May columns of the file be taken side by side? Returns 0, or an exit code after saying why not. */
 int command_together(const command *self, const char *path, const d7_reader *r);
 
+/* How many of a file's milliseconds begin before the last of its first n photons is over. */
+uint64_t milliseconds_within(d7_reader *r, uint32_t dataset_id, uint64_t n_photons);
+
 /* A whole non-negative number. Returns false for anything else. */
 bool parse_count(const char *text, uint64_t *ret);
 

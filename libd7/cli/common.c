@@ -154,6 +154,19 @@ int command_together(const command *self, const char *path, const d7_reader *r) 
     return 0;
 }
 
+uint64_t milliseconds_within(d7_reader *r, uint32_t dataset_id, uint64_t n_photons) {
+    d7_dataset_info info;
+    uint64_t low = 0, high = d7_reader_dataset(r, dataset_id, &info) == 0 ? info.items : 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2, first;
+        if (d7_reader_read(r, dataset_id, middle, 1, &first, NULL) == 0 && first > n_photons)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 bool parse_count(const char *text, uint64_t *ret) {
     if (!isdigit((unsigned char)*text))
         return false;

@@ -90,11 +90,20 @@ static uint64_t shortest(const export_job *job, const export_set *set) {
     return items;
 }
 
+/* A file that is not closed may tell of milliseconds whose photons are not there yet in all columns. */
+static uint64_t ms_there(const export_job *job, const export_set *set, uint64_t items) {
+    uint64_t rows = job->group_items[D7_GROUP_PHOTONS];
+    bool open = d7_reader_state(job->reader) != D7_STATE_CLOSED;
+    return open && rows ? milliseconds_within(job->reader, set->columns[0].dataset_id, rows) : items;
+}
+
 /* The milliseconds that a range of photons is in: from the one that its first photon is in to its last one's. */
-static export_range ms_range(const export_job *job, uint64_t items) {
+static export_range ms_range(const export_job *job, const export_set *set, uint64_t items) {
     export_range range = {0, items, 0};
     d7_error err;
     uint64_t ms;
+    if (job->all_rows)
+        range.to = ms_there(job, set, items);
     if (job->all_rows || job->ranged != D7_GROUP_PHOTONS)
         return range;
     if (job->range.to <= job->range.from)
@@ -110,7 +119,7 @@ static export_range wanted_rows(const export_job *job, const export_set *set) {
     uint64_t items = shortest(job, set);
     export_range range = {0, items, 0};
     if (is_ms(set))
-        range = ms_range(job, items);
+        range = ms_range(job, set, items);
     else if (set->group == job->ranged)
         range = job->range;
     range.to = range.to < items ? range.to : items;

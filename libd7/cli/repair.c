@@ -150,6 +150,8 @@ static void print_text(const char *path, const char *out, const d7_repair_report
     print_fills(report);
     if (report->tail_included)
         printf("  The newest items are from the tail beside the file.\n");
+    if (*report->tail_fault)
+        cli_print_line(stdout, "  The newest items are not among them: %s.", report->tail_fault);
     if (report->torn_bytes)
         printf("  The file ends inside an entry, of which %" PRIu64 " bytes are there and lost.\n",
                report->torn_bytes);
@@ -201,6 +203,11 @@ static void print_json_report(const char *out, const d7_repair_report *report) {
         printf("null");
     else
         printf("%" PRIu64, report->unknown_from);
+    printf(", \"tail_fault\": ");
+    if (*report->tail_fault)
+        cli_write_json_string(stdout, report->tail_fault);
+    else
+        printf("null");
     printf(", \"changed_header\": %s, \"lost_attributes\": %" PRIu64,
            report->changed_header ? "true" : "false", report->lost_attributes);
     printf(", \"checksum_fault\": ");

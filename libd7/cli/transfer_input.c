@@ -142,25 +142,12 @@ uint64_t input_rows(const transfer_input *in, column_set set) {
     return shortest == UINT64_MAX ? 0 : shortest;
 }
 
-/* Milliseconds that begin before the last photon that counts is over. */
-static uint64_t ms_within(const transfer_input *in) {
-    uint64_t low = 0, high = all_items(in, in->ms), rows = input_rows(in, SET_PHOTONS);
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2, first;
-        if (d7_reader_read(in->reader, in->ms, middle, 1, &first, NULL) == 0 && first > rows)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 set_lengths input_lengths(const transfer_input *in) {
     set_lengths lengths = {.ms = in->ms == D7_NO_DATASET ? 0 : all_items(in, in->ms)};
     for (column_set set = SET_PHOTONS; set < N_SETS; set++)
         lengths.rows[set] = input_rows(in, set);
     if (in->trimmed && in->ms != D7_NO_DATASET && input_has(in, SET_PHOTONS))
-        lengths.ms = ms_within(in);
+        lengths.ms = milliseconds_within(in->reader, in->ms, input_rows(in, SET_PHOTONS));
     return lengths;
 }
 
@@ -260,11 +247,14 @@ static bool changed_stops(const transfer_input *in, const d7_problem *p, const b
            p->first_item + p->n_items > range.from && (ms || !in->skip_damaged);
 }
 
-/* A damaged page at the end of what is wanted, whose items nobody can count. */
+/* At the end of what is wanted: a damaged page, whose items nobody can count, or a tail that cannot be used. */
 static bool is_lost_end(const transfer_input *in, const d7_problem *p, const bool *wanted,
                         const transfer_cut *cut) {
-    return p->code == D7_PROBLEM_BAD_PAGE && p->dataset_id < in->n_datasets && wanted[p->dataset_id] &&
-           cut->to[SET_PHOTONS] == UINT64_MAX && p->first_item >= all_items(in, p->dataset_id);
+    if (cut->to[SET_PHOTONS] != UINT64_MAX)
+        return false;
+    return p->code == D7_PROBLEM_TAIL ||
+           (p->code == D7_PROBLEM_BAD_PAGE && p->dataset_id < in->n_datasets && wanted[p->dataset_id] &&
+            p->first_item >= all_items(in, p->dataset_id));
 }
 
 bool input_lost_end(const transfer_input *in, const bool *wanted, const transfer_cut *cut) {
@@ -282,6 +272,8 @@ static bool stops(const transfer_input *in, const d7_problem *p, const bool *wan
         return false;
     if (p->code == D7_PROBLEM_BAD_PAGE)
         return is_lost_end(in, p, wanted, cut) && (!in->skip_damaged || p->dataset_id == in->ms);
+    if (p->code == D7_PROBLEM_TAIL)
+        return is_lost_end(in, p, wanted, cut) && !in->skip_damaged;
     if (p->code == D7_PROBLEM_CHECKSUM)
         return changed_stops(in, p, wanted, cut);
     return problem_hides_pages(p) || (p->code == D7_PROBLEM_UNKNOWN_DATASET && !in->skip_damaged);

@@ -78,6 +78,18 @@ typedef struct d7__mark {
     uint32_t crc;
 } d7__mark;
 
+/* Why the newest of a tail is not to be had, as of the last look. */
+typedef struct d7__tail_fault {
+    bool there;
+    bool known;   /* a slot that is whole and not true tells it; else `text` does */
+    bool foreign; /* of that slot: the file's first bytes are others; */
+    d7_tail_claim claim;
+    uint64_t head_bytes;
+    uint64_t *items; /* [n_items] and how many each dataset had */
+    size_t n_items, cap_items;
+    char text[256];
+} d7__tail_fault;
+
 /* What the tail beside the file holds; see reader_tail.c. */
 typedef struct d7__reader_tail {
     d7_tail_reader *reader;    /* NULL: there is none, as far as is known */
@@ -87,6 +99,7 @@ typedef struct d7__reader_tail {
     d7__attributes attributes; /* the slot's, while no Index entry of the file is newer */
     size_t *extra;             /* [n_extra] those whose keys the file does not have */
     size_t n_extra, cap_extra;
+    d7__tail_fault fault;
 } d7__reader_tail;
 
 struct d7_reader {
@@ -244,6 +257,12 @@ int d7__mark_check(d7_reader *r, bool *ret_holds, d7_error *err);
 int d7__tail_look(d7_reader *r, d7_error *err);
 int d7__tail_accept(d7_reader *r, d7_error *err);
 void d7__tail_drop(d7_reader *r);
+
+/* Looks at the tail only to tell of it, for a reader that leaves tails out. Returns as d7__tail_look(). */
+int d7__tail_examine(d7_reader *r, d7_error *err);
+
+/* Does the tail, of which not all could be used, tell of items of a dataset behind the first n, or may it? */
+bool d7__tail_tells_more(const d7_reader *r, uint32_t ds, uint64_t n);
 
 /* Items of a dataset that the tail adds to those in pages. */
 uint64_t d7__tail_items(const d7_reader *r, uint32_t ds);

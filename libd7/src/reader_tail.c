@@ -3,7 +3,12 @@
  * A slot is true of the file's first L bytes. It is looked at before the file's size is taken, so the pages that
  * are known afterwards are those or more. For a dataset that has more, the slot's values are in a page by now: it is
  * passed over there. A slot that was seen stays until a newer one is, or the file is closed or cut: so the number of
- * items does not fall for a moment when the writer is at a slot. */
+ * items does not fall for a moment when the writer is at a slot.
+ *
+ * Where nobody writes the file any more and its newest slot is not true of it, bytes of the file are not what was
+ * written: a problem, since what that slot counts on or holds is not given out, or given out although it has changed. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -24,7 +29,107 @@ void d7__tail_drop(d7_reader *r) {
     d7__release(&r->alloc, t->bytes.data);
     d7__release(&r->alloc, t->next.data);
     d7__release(&r->alloc, t->extra);
+    d7__release(&r->alloc, t->fault.items);
     *t = (d7__reader_tail){.attributes.alloc = &r->alloc};
+}
+
+/* ---- what cannot be used ---- */
+
+static int note_untrue(d7_reader *r, const d7_tail_slot *slot, d7__tail_verdict verdict, d7_error *err) {
+    d7__tail_fault *f = &r->tail.fault;
+    d7_tail_dataset d;
+    f->there = f->known = true;
+    f->foreign = verdict == D7__TAIL_FOREIGN;
+    f->claim = slot->claim;
+    f->head_bytes = slot->identity.head_bytes;
+    if (d7__grow(&r->alloc, &f->items, &f->cap_items, slot->n_datasets, sizeof *f->items) != 0)
+        return d7__reader_no_memory(r, err);
+    f->n_items = slot->n_datasets;
+    for (size_t i = 0; i < f->n_items; i++)
+        f->items[i] = d7_tail_slot_dataset(slot, i, &d) == 0 ? d.items : 0;
+    return 0;
+}
+
+static void note_unusable(d7_reader *r, int rc, const d7_error *failure) {
+    d7__tail_fault *f = &r->tail.fault;
+    f->there = true;
+    snprintf(f->text, sizeof f->text, "the tail beside the file cannot be used: %.150s",
+             rc == D7_ERR_NOTFOUND ? "none of its slots is whole" : failure->text);
+}
+
+/* What the look came to. `rc`: of the peek. */
+static int note_fault(d7_reader *r, int rc, const d7_error *failure, d7_error *err) {
+    d7__tail_verdict verdict;
+    const d7_tail_slot *newest = d7__tail_reader_untrue(r->tail.reader, &verdict);
+    if ((rc == 0 || rc == D7_ERR_NOTFOUND) && newest)
+        return note_untrue(r, newest, verdict, err);
+    if (rc != 0)
+        note_unusable(r, rc, failure);
+    return 0;
+}
+
+static uint64_t items_read(const d7_reader *r, uint32_t ds) {
+    return d7__dataset_items(&r->datasets[ds]) + d7__tail_items(r, ds);
+}
+
+bool d7__tail_tells_more(const d7_reader *r, uint32_t ds, uint64_t n) {
+    const d7__tail_fault *f = &r->tail.fault;
+    bool counted = f->known && !f->foreign && ds < f->n_items;
+    return f->there && (!counted || f->items[ds] > n);
+}
+
+/* How many items the dataset that lacks most has less than the slot says. */
+static uint64_t most_missing(const d7_reader *r, uint32_t *ret_ds) {
+    const d7__tail_fault *f = &r->tail.fault;
+    uint64_t most = 0;
+    for (uint32_t ds = 0; ds < f->n_items && ds < r->header.n_datasets; ds++) {
+        uint64_t read = items_read(r, ds);
+        if (f->items[ds] > read && f->items[ds] - read > most) {
+            most = f->items[ds] - read;
+            *ret_ds = ds;
+        }
+    }
+    return most;
+}
+
+static d7_problem untrue_problem(const d7_reader *r) {
+    const d7__tail_fault *f = &r->tail.fault;
+    uint32_t ds = D7_NO_DATASET;
+    uint64_t missing = most_missing(r, &ds);
+    char rest[128] = "";
+    if (missing)
+        snprintf(rest, sizeof rest, "; it tells of %" PRIu64 " items of %.60s that are not read", missing,
+                 r->header.datasets[ds].name);
+    if (f->claim.length > r->source.size)
+        return d7__problem(D7_PROBLEM_TAIL, r->source.size,
+                           "the file ends here, but was %" PRIu64 " bytes long by the tail beside it%s",
+                           f->claim.length, rest);
+    return d7__problem(D7_PROBLEM_TAIL, f->claim.base,
+                       "by the tail beside the file some bytes from here to %" PRIu64
+                       " are not what was written%s",
+                       f->claim.length - 1, rest);
+}
+
+/* A slot is always true of a file while its writer lives, and of no other file that took the path. */
+static bool is_expected_true(d7_reader *r) {
+    bool same = true;
+    if (r->held || r->state != D7_STATE_OPEN)
+        return false;
+    return !r->io.same || (r->io.same(r->io.ctx, r->source.file, r->source.path, &same) == 0 && same);
+}
+
+static void tell_fault(d7_reader *r) {
+    const d7__tail_fault *f = &r->tail.fault;
+    d7__problems_drop(&r->problems, D7_PROBLEM_TAIL);
+    if (!f->there || !is_expected_true(r))
+        return;
+    d7_problem p = !f->known    ? d7__problem(D7_PROBLEM_TAIL, D7_NO_OFFSET, "%s", f->text)
+                   : f->foreign ? d7__problem(D7_PROBLEM_TAIL, 0,
+                                              "the tail beside is another file's, or the first %" PRIu64
+                                              " bytes of this one have changed: what it holds is not read",
+                                              f->head_bytes)
+                                : untrue_problem(r);
+    d7__problems_add(&r->problems, &p);
 }
 
 /* ---- looking ---- */
@@ -48,20 +153,42 @@ static int none_or_error(int rc) {
     return rc == D7_ERR_NOMEM || rc == D7_ERR_IO ? rc : 0;
 }
 
-int d7__tail_look(d7_reader *r, d7_error *err) {
+/* *ret_slot: the newest that is true; NULL: none, or it is not newer than the one that is known. */
+static int look(d7_reader *r, const d7_tail_slot **ret_slot, d7_error *err) {
     d7__reader_tail *t = &r->tail;
     const d7_tail_slot *slot;
     d7_error failure;
-    t->next_slot.slot_bytes = 0;
-    if (r->options.pages_only)
-        return 0;
+    *ret_slot = NULL;
+    t->fault.there = t->fault.known = false;
     int rc = t->reader ? 0 : d7__tail_reader_beside(&t->reader, &r->source, SLOT_BYTES_MAX, &failure);
-    if (rc == 0)
-        rc = d7_tail_reader_peek(t->reader, &slot, &failure);
     if (rc != 0)
         return d7__passed_on(none_or_error(rc), &failure, err);
-    return slot->claim.generation > t->slot.claim.generation || t->slot.slot_bytes == 0 ? keep(r, slot, err)
-                                                                                        : 0;
+    rc = d7_tail_reader_peek(t->reader, &slot, &failure);
+    if (none_or_error(rc) != 0)
+        return d7__passed_on(rc, &failure, err);
+    if (rc == 0 && (slot->claim.generation > t->slot.claim.generation || t->slot.slot_bytes == 0))
+        *ret_slot = slot;
+    return note_fault(r, rc, &failure, err);
+}
+
+int d7__tail_look(d7_reader *r, d7_error *err) {
+    const d7_tail_slot *slot;
+    r->tail.next_slot.slot_bytes = 0;
+    if (r->options.pages_only)
+        return 0;
+    int rc = look(r, &slot, err);
+    return rc == 0 && slot ? keep(r, slot, err) : rc;
+}
+
+int d7__tail_examine(d7_reader *r, d7_error *err) {
+    const d7_tail_slot *slot;
+    if (!r->options.pages_only || r->state != D7_STATE_OPEN || r->held)
+        return 0;
+    int rc = look(r, &slot, err);
+    if (rc == 0)
+        tell_fault(r);
+    d7__tail_drop(r);
+    return rc;
 }
 
 /* ---- what was seen counts ---- */
@@ -111,6 +238,7 @@ static bool has_news(const d7_reader *r, const d7_tail_slot *slot) {
 int d7__tail_accept(d7_reader *r, d7_error *err) {
     d7__reader_tail *t = &r->tail;
     if (r->state == D7_STATE_CLOSED) {
+        d7__problems_drop(&r->problems, D7_PROBLEM_TAIL);
         d7__tail_drop(r);
         return 0;
     }
@@ -122,6 +250,7 @@ int d7__tail_accept(d7_reader *r, d7_error *err) {
         t->slot = t->next_slot;
     }
     t->next_slot.slot_bytes = 0;
+    tell_fault(r);
     if (take_attributes(r) == 0)
         return 0;
     drop_attributes(r);

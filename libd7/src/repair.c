@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "reader_pages.h"
 #include "repair.h"
 
 void d7_repair_options_init(d7_repair_options *options) {
@@ -40,6 +41,19 @@ void d7_repair_report_free(d7_repair_report *report) {
     d7__release(&a, report->gaps);
     d7__release(&a, report->fills);
     *report = (d7_repair_report){0};
+}
+
+static void report_tail(const d7_reader *source, d7_repair_report *report) {
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(source, i, &p) == 0; i++)
+        if (p.code == D7_PROBLEM_TAIL)
+            memcpy(report->tail_fault, p.text, sizeof report->tail_fault);
+}
+
+/* What a tail that could not be used told of is lost too. */
+static void report_untold(const d7_reader *source, const d7__repair_plan *p, d7_repair_report *report) {
+    for (uint32_t ds = 0; *report->tail_fault && ds < report->n_datasets; ds++)
+        report->datasets[ds].more_lost |= d7__tail_tells_more(source, ds, p->columns[ds].there);
 }
 
 /* Entries that only one of both has, each with its place, are no fault: the file was cut, or goes on. */
@@ -105,6 +119,24 @@ static int report_fills(const d7__repair_plan *p, d7_repair_report *report) {
     return 0;
 }
 
+/* How many items less than it decodes to a damaged last page held: in a closed file the columns of a group end together. */
+static uint64_t never_there(const d7__repair_plan *p, uint32_t ds) {
+    const d7__repair_column *c = &p->columns[ds];
+    const d7__reader_dataset *d = &p->r->datasets[ds];
+    uint64_t longest = 0;
+    if (!p->survey.ended || c->taken >= D7__TAKEN_OWN || d->n_pages == 0 ||
+        !d7__page_is_damaged(d, d->n_pages - 1))
+        return 0;
+    for (uint32_t i = 0; i < p->r->header.n_datasets; i++) {
+        const d7__reader_dataset *other = &p->r->datasets[i];
+        bool whole = other->n_pages && !d7__page_is_damaged(other, other->n_pages - 1);
+        if (p->columns[i].taken == c->taken && whole && p->columns[i].there > longest)
+            longest = p->columns[i].there;
+    }
+    uint64_t before = d7__page_first_item(d, d->n_pages - 1);
+    return longest > before && longest < c->paged ? c->paged - longest : 0;
+}
+
 static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
     report->outcome = D7_REPAIR_WRITTEN;
     if (p->survey.known_to != UINT64_MAX)
@@ -118,7 +150,7 @@ static int report_plan(const d7__repair_plan *p, d7_repair_report *report) {
         const d7__repair_column *c = &p->columns[i];
         d7_repair_dataset *d = &report->datasets[i];
         d->kept = c->kept - c->filled;
-        d->lost = c->damaged;
+        d->lost = c->damaged - never_there(p, (uint32_t)i);
         d->left_out = c->there - c->damaged - d->kept;
         d->filled = c->filled;
         d->more_lost = c->more_lost;
@@ -246,6 +278,8 @@ static int repair_from(d7_reader *source, const char *path, const char *out_path
     if (rc == 0 && report_plan(&p, report) != 0)
         rc = d7__reader_no_memory(p.r, err);
     if (rc == 0)
+        report_untold(source, &p, report);
+    if (rc == 0)
         rc = d7__repair_write(&p, out_path, s->o, steps_progress, s, err);
     s->step++;
     d7__repair_plan_free(&p);
@@ -294,6 +328,8 @@ int d7_repair(const char *path, const char *out_path, const d7_repair_options *o
         rc = d7__repair_is_fine(source, steps_progress, &s, &fine, err);
     if (rc == 0)
         d7__report_checksums(source, &report);
+    if (rc == 0)
+        report_tail(source, &report);
     if (rc == 0 && !fine)
         rc = repair_into(source, path, out_path, &s, &report, err);
     d7_reader_free(source);

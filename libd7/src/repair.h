@@ -163,8 +163,10 @@ typedef struct d7__survey {
     bool ended;   /* the writer came to the end: there is a global index or an epilogue */
     bool untold;  /* nobody can say what some place held */
     uint64_t torn_offset; /* of the entry that the end of the file cuts; D7_NO_OFFSET: none */
-    uint8_t *named;       /* [datasets] an index or what is torn tells that it had pages */
-    uint64_t n_unlisted;  /* pages that were found where an index says that there were none */
+    uint32_t
+        torn_dataset;    /* whose page that is, by how it begins; D7_NO_DATASET: nobody knows, or no page's */
+    uint8_t *named;      /* [datasets] an index or what is torn tells that it had pages */
+    uint64_t n_unlisted; /* pages that were found where an index says that there were none */
 } d7__survey;
 
 /* Reads a file from front to back. `r` has its header only; afterwards it has the page map (pages that are lost but

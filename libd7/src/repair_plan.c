@@ -138,7 +138,7 @@ static int plan_column(d7__repair_plan *p, uint32_t ds) {
         c->there = c->limit = p->tail[ds].to;
     for (; t->n > n_before && t->ranges[t->n - 1].to >= c->limit; t->n--)
         c->limit = t->ranges[t->n - 1].from;
-    c->more_lost |= p->survey.untold;
+    c->more_lost |= p->survey.untold || ds == p->survey.torn_dataset;
     return 0;
 }
 
@@ -190,7 +190,8 @@ static bool in_use(const d7__repair_plan *p, uint32_t ds, const turns *g) {
     const d7__reader_dataset *d = &p->r->datasets[ds];
     if (c->there || d->n_pages || p->survey.named[ds])
         return true;
-    return !p->survey.ended && g->settled < d->items_per_page && g->longest < turn_items_max;
+    return (!p->survey.ended || p->survey.untold) && g->settled < d->items_per_page &&
+           g->longest < turn_items_max;
 }
 
 static int plan_groups(d7__repair_plan *p) {

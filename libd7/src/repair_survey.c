@@ -212,8 +212,10 @@ static int survey_found(survey *s, d7__found found, const d7__entry *e, bool *re
         d7__head head;
         s->result->torn_offset = e->offset;
         if (d7__head_parse(e->head, e->n_head, &head) && head.kind == D7__KIND_DATA &&
-            head.dataset_id < s->r->header.n_datasets)
+            head.dataset_id < s->r->header.n_datasets) {
             s->claims.named[head.dataset_id] = 1;
+            s->result->torn_dataset = (uint32_t)head.dataset_id;
+        }
     }
     if (found != D7__FOUND_ENTRY) {
         *ret_stop = true;
@@ -478,7 +480,7 @@ static int condemn_suspects(survey *s, d7_error *err) {
 
 int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed, d7_progress_fn *progress,
                       void *ctx, d7__survey *ret_survey, d7_error *err) {
-    d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET};
+    d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET, .torn_dataset = D7_NO_DATASET};
     survey s = {
         .r = r, .changed = changed, .result = &result, .due = r->header.index_step, .pages_end = UINT64_MAX};
     int rc = d7__claims_start(&s.claims, r, global_index);

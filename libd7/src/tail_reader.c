@@ -23,7 +23,8 @@ struct d7_tail_reader {
     size_t slot_bytes_max; /* that are read */
     d7__tail_slots slots;
     d7__tail_known known;
-    uint8_t *chunk; /* [D7__TAIL_CHUNK_BYTES] */
+    uint8_t *chunk;          /* [D7__TAIL_CHUNK_BYTES] */
+    d7__tail_verdict newest; /* on the newest slot that is whole, if any is */
 };
 
 static d7_tail_reader *new_tail_reader(const char *path, const d7_io *io, const d7_alloc *alloc) {
@@ -112,12 +113,21 @@ static int peek_once(d7_tail_reader *r, const d7_tail_slot **ret_slot, d7_error 
         const d7_tail_slot *s = &r->slots.slot[r->slots.newest[i]];
         d7__tail_verdict verdict;
         rc = d7__tail_judge(&r->photons, size, s, r->chunk, &r->known, &verdict, err);
+        if (rc == 0 && i == 0)
+            r->newest = verdict;
         if (rc == 0 && verdict == D7__TAIL_TRUE) {
             *ret_slot = s;
             return 0;
         }
     }
     return rc;
+}
+
+const d7_tail_slot *d7__tail_reader_untrue(const d7_tail_reader *r, d7__tail_verdict *ret_verdict) {
+    if (r->slots.n_whole == 0 || r->newest == D7__TAIL_TRUE)
+        return NULL;
+    *ret_verdict = r->newest;
+    return &r->slots.slot[r->slots.newest[0]];
 }
 
 int d7_tail_reader_peek(d7_tail_reader *r, const d7_tail_slot **ret_slot, d7_error *err) {

@@ -253,7 +253,9 @@ int d7_reader_verify(d7_reader *r, d7_problem_fn *on_problem, void *problem_ctx,
     v.sum =
         (d7_verify_summary){.state = r->state, .held = r->held, .file_bytes = r->source.size, .entries = 1};
     tell_what_opening_found(r, on_problem, problem_ctx);
-    int rc = verify(&v, progress, progress_ctx, err);
+    int rc = d7__tail_examine(r, err);
+    if (rc == 0)
+        rc = verify(&v, progress, progress_ctx, err);
     if (rc == 0) {
         v.sum.damages = r->problems.by_severity[D7_DAMAGE];
         v.sum.data_notes = r->problems.by_severity[D7_DATA];

@@ -258,7 +258,8 @@ typedef enum d7_locking {
  * the tables' ctx point to must outlive the writer. */
 typedef struct d7_writer_options {
     uint32_t index_step;            /* blocks from island to island, 1 to D7_INDEX_STEP_MAX; default 512 */
-    uint32_t bytes_per_page;        /* default 16384; limits: see d7_writer_create() */
+    uint32_t bytes_per_page;        /* default 16384, which a widespread reader takes for granted: it misreads
+                                       others without an error; limits: see d7_writer_create() */
     const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
     size_t n_attributes;            /* even a file cut early has them; default none */
     /* A copy of this file: the header keeps its version and unknown fields, and of datasets with the same name
@@ -479,6 +480,8 @@ D7_API const char *d7_severity_name(d7_severity severity);
     X(HEADER_PLACE, DAMAGE, "a second header")                                                               \
     X(UNPLACED, DAMAGE,                                                                                      \
       "pages may be missing, and nothing tells whose items they held: none behind is given out")             \
+    X(TAIL, DAMAGE,                                                                                          \
+      "the tail beside the file, which nobody writes any more, is not true of it or not usable")             \
     X(CERTIFICATE, DAMAGE, "the file is not as its certificate says (d7 verify)")                            \
     X(SIGNATURE, DAMAGE, "the key did not sign the certificate (d7 verify)")                                 \
     X(RAGGED, DATA, "the columns of a group differ in length")                                               \
@@ -909,6 +912,9 @@ typedef struct d7_repair_report {
     d7_state source_state;
     bool unframed;
     bool tail_included; /* items of the tail beside are in the result */
+    /* Why the newest that the tail beside tells of is not among them, or may have changed since (problem TAIL); empty:
+     * it is all there, or there is no tail. Then more_lost of each dataset of which it tells, or may tell, of more. */
+    char tail_fault[256];
     /* Byte of the file from which on pages cannot be told their item numbers, because it is not known what was lost
      * there: none of them is kept. D7_NO_OFFSET: there is no such place. */
     uint64_t unknown_from;

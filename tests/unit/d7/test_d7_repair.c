@@ -407,6 +407,43 @@ static void lost_end_is_told_for_all(void **state) {
     recording_free(r);
 }
 
+/* A page that the end of the file cuts is lost too, and its beginning says whose it is. */
+static void torn_page_is_told_of_its_column(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1000, false);
+    for (uint32_t c = COLUMN_X; c <= COLUMN_AAT; c++) {
+        d7_repair_report report;
+        put_source(r, r->bytes, r->n_bytes);
+        d7_page_info page = page_at(r, c, r->items[c] / 2);
+        put_source(r, r->bytes, (size_t)page.offset + 20);
+        repair_and_check(r, &report);
+        for (uint32_t i = 0; i < N_COLUMNS; i++)
+            assert_int_equal(report.datasets[i].more_lost, i == c);
+        assert_true(report.torn_bytes > 0);
+        d7_repair_report_free(&report);
+    }
+    recording_free(r);
+}
+
+/* In a closed file the other columns tell how many items a last page held that decodes to more. */
+static void no_more_is_lost_than_there_was(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1000, true);
+    d7_page_info page = page_at(r, COLUMN_Y, r->items[COLUMN_Y] - 1);
+    d7_repair_report report;
+    size_t at = (size_t)page.offset + 24;
+    assert_true(page.n_items > 16 && page.n_items < 128);
+    memset(r->bytes + at, 0, 12); /* each a difference of 0 */
+    put_source(r, r->bytes, r->n_bytes);
+    put_checksums(r);
+    repair_and_check(r, &report);
+    const d7_repair_dataset *y = &report.datasets[COLUMN_Y];
+    assert_true(y->lost > 0);
+    assert_int_equal(y->kept + y->lost + y->left_out, r->items[COLUMN_Y]);
+    d7_repair_report_free(&report);
+    recording_free(r);
+}
+
 /* ---- checksums ---- */
 
 /* A page whose values changed and still decode is lost, when the checksums of this very file say so. */
@@ -725,6 +762,8 @@ int main(void) {
         cmocka_unit_test(zeroed_blocks_of_open_files_lose_what_nobody_can_place),
         cmocka_unit_test(flipped_bits_make_no_damaged_result),
         cmocka_unit_test(pages_stay_as_they_are),
+        cmocka_unit_test(torn_page_is_told_of_its_column),
+        cmocka_unit_test(no_more_is_lost_than_there_was),
         cmocka_unit_test(changed_page_is_lost),
         cmocka_unit_test(stale_blocks_add_nothing),
         cmocka_unit_test(a_hole_of_unknown_content_is_told_at_opening),

@@ -88,6 +88,29 @@ static void only_what_is_true_of_a_tail_is_included(void **state) {
     }
 }
 
+/* The slots tell how much there was, and that what they count on is not there any more. */
+static void what_a_tail_that_is_not_true_told_of_is_lost(void **state) {
+    (void)state;
+    recording *r = recording_new_stopped();
+    d7_repair_report report;
+    d7_tail_slot newest;
+    d7_error err;
+    recording_place_of(r, 35, &newest);
+    recording_shorten(r, recording_path, (size_t)newest.claim.length);
+    assert_int_equal(repair(r, &report, &err), 0);
+    assert_true(report.tail_included);
+    assert_string_equal(report.tail_fault, "");
+    assert_false(report.datasets[0].more_lost || report.datasets[1].more_lost);
+    d7_repair_report_free(&report);
+    disk_io(r->disk)->remove(disk_io(r->disk)->ctx, out_path);
+    recording_spoil(r, recording_path, (size_t)newest.claim.base + 1);
+    assert_int_equal(repair(r, &report, &err), 0);
+    assert_non_null(strstr(report.tail_fault, "are not what was written"));
+    assert_true(report.datasets[0].more_lost && report.datasets[1].more_lost);
+    d7_repair_report_free(&report);
+    recording_free(r);
+}
+
 static void recorder_recovers_it_in_place(void **state) {
     (void)state;
     recording *r = recording_new_stopped();
@@ -110,6 +133,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_only_the_tail_holds_is_included),
         cmocka_unit_test(only_what_is_true_of_a_tail_is_included),
+        cmocka_unit_test(what_a_tail_that_is_not_true_told_of_is_lost),
         cmocka_unit_test(recorder_recovers_it_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,65 @@ static void closing_ends_the_tail(void **state) {
     recording_free(r);
 }
 
-static void what_is_no_tail_of_the_file_is_passed_over(void **state) {
+static bool tells_of_tail(d7_reader *reader, d7_problem *ret) {
+    for (size_t i = 0; d7_reader_problem(reader, i, ret) == 0; i++)
+        if (ret->code == D7_PROBLEM_TAIL)
+            return true;
+    return false;
+}
+
+/* A bit that changed in what the newest slot counts on, by who looks at it: as opened, pages only and verified. */
+static void bytes_that_changed_since_are_told(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        recording *r = recording_new_stopped();
+        d7_tail_slot newest;
+        d7_problem p;
+        d7_verify_summary sum;
+        recording_place_of(r, 35, &newest);
+        d7_reader *reader = open_reader(r, false);
+        assert_false(tells_of_tail(reader, &p));
+        if (form == 0) /* in the last bytes that it counts on: an older one is true */
+            recording_spoil(r, recording_path, (size_t)newest.claim.length - 2);
+        else if (form == 1) /* in the first ones: none is */
+            recording_spoil(r, recording_path, (size_t)newest.claim.base + 1);
+        else
+            recording_shorten(r, recording_path, (size_t)newest.claim.length - 1);
+        d7_reader_free(reader);
+        reader = open_reader(r, false);
+        assert_true(tells_of_tail(reader, &p));
+        assert_int_equal(p.severity, D7_DAMAGE);
+        assert_int_equal(p.offset, form < 2 ? newest.claim.base : newest.claim.length - 1);
+        assert_int_equal(strstr(p.text, "items of /x") != NULL, form > 0);
+        d7_reader_free(reader);
+        reader = open_reader(r, true);
+        assert_false(tells_of_tail(reader, &p));
+        assert_int_equal(d7_reader_verify(reader, NULL, NULL, NULL, NULL, &sum, NULL), 0);
+        assert_true(tells_of_tail(reader, &p));
+        assert_true(sum.damages > 0);
+        d7_reader_free(reader);
+        recording_free(r);
+    }
+}
+
+/* A writer's slot is torn or older for a moment. */
+static void nothing_is_told_while_the_file_is_written(void **state) {
+    (void)state;
+    recording *r = recording_new();
+    d7_problem p;
+    d7_tail_slot s;
+    recording_put_batches(r, 33);
+    recording_put_mark(r);
+    recording_spoil(r, recording_tail_path, recording_place_of(r, 33, &s) + 170);
+    recording_spoil(r, recording_tail_path, recording_place_of(r, 0, &s) + 170);
+    d7_reader *reader = open_reader(r, false);
+    assert_true(d7_reader_held(reader));
+    assert_false(tells_of_tail(reader, &p));
+    d7_reader_free(reader);
+    recording_free(r);
+}
+
+static void what_is_no_tail_of_the_file_is_told_and_passed_over(void **state) {
     (void)state;
     recording *r = recording_new_stopped();
     size_t n;
@@ -269,6 +327,8 @@ static void what_is_no_tail_of_the_file_is_passed_over(void **state) {
         assert_int_equal(d7_reader_open(&reader, recording_path, &options, NULL), 0);
         assert_int_equal(info_of(reader, 0).items, paged);
         assert_int_equal(info_of(reader, 1).items, info_of(pages, 1).items);
+        d7_problem p;
+        assert_true(tells_of_tail(reader, &p));
         d7_reader_free(reader);
     }
     d7_reader_free(pages);
@@ -308,7 +368,9 @@ int main(void) {
         cmocka_unit_test(a_recovery_that_cuts_is_followed),
         cmocka_unit_test(a_recovery_that_was_not_seen_is_followed),
         cmocka_unit_test(closing_ends_the_tail),
-        cmocka_unit_test(what_is_no_tail_of_the_file_is_passed_over),
+        cmocka_unit_test(bytes_that_changed_since_are_told),
+        cmocka_unit_test(nothing_is_told_while_the_file_is_written),
+        cmocka_unit_test(what_is_no_tail_of_the_file_is_told_and_passed_over),
         cmocka_unit_test(a_torn_slot_takes_nothing_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,8 +19,7 @@ enum {
     OUTPUT_FIRST_BYTES = 4096,
     CONNECTION_HOLDING_BYTES = 16384, /* fewer in PD_HOLD_MS are next to nothing */
     CONNECTION_SLOW_WINDOWS = 5,      /* so often in a row, and it is ended */
-    CONNECTION_ALIVE_BYTES = 65536,   /* so much of a long message is as good as a whole short one */
-    CONNECTIONS_BEING_REFUSED = 32    /* beyond the limit, at most: the next is closed without an answer */
+    CONNECTION_ALIVE_BYTES = 65536    /* so much of a long message is as good as a whole short one */
 };
 
 static const pd_config *connection_config(const pd_connection *c) {
@@ -622,7 +621,7 @@ int pd_connection_accept(pd_server *server, uv_stream_t *listener, bool secure) 
     }
     pd_server__add(server, c);
     if (failed || connection_comes_too_often(c, c->opened_ns) ||
-        server->n_connections > c->server->max_connections + CONNECTIONS_BEING_REFUSED) {
+        server->n_connections > c->server->max_connections + c->server->max_refused) {
         pd_connection_close(c);
         return failed;
     }

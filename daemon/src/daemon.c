@@ -22,7 +22,10 @@
 
 enum {
     DAEMON_SIGNALS = 3,
-    DAEMON_SPARE_FILES = 48, /* descriptors for all but connections and runs */
+    DAEMON_SPARE_FILES = 32,      /* descriptors for all but volumes, connections and runs */
+    DAEMON_FILES_OF_A_VOLUME = 4, /* its folder, its lock, what is read again for a certificate */
+    DAEMON_FILES_OF_A_RUN =
+        6, /* events, tail, checksums; and those of the next part, while one becomes the other */
     DAEMON_MMAP_BYTES = 131072
 };
 
@@ -227,22 +230,37 @@ static int daemon_serve(pd_daemon *d, pd_error *err) {
     return failed ? 2 : 0;
 }
 
-/* Every connection and every run takes a descriptor: as many as the system allows. */
+static uint32_t at_most(rlim_t value, uint32_t most) {
+    return value < most ? (uint32_t)value : most;
+}
+
+/* Every connection and every run takes descriptors: as many as the system allows. They are given out beforehand, so that what has begun
+ * can always go on, and there is one to refuse the next with. */
+static void daemon_share_files(const pd_config *config, pd_server *server, rlim_t files) {
+    rlim_t spare = DAEMON_SPARE_FILES + DAEMON_FILES_OF_A_VOLUME * server->engine->n_volumes;
+    rlim_t left = files > spare ? files - spare : 0;
+    uint32_t runs = at_most(left / 2 / DAEMON_FILES_OF_A_RUN, config->max_runs);
+    server->runs.most = runs ? runs : 1;
+    left -= runs * DAEMON_FILES_OF_A_RUN;
+    server->max_refused = at_most(left / 4, PD_CONNECTIONS_BEING_REFUSED);
+    left -= server->max_refused;
+    server->max_connections = at_most(left ? left : 1, config->max_connections);
+}
+
 static void daemon_raise_limits(const pd_config *config, pd_server *server) {
     struct rlimit files;
-    server->max_connections = config->max_connections;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return;
     files.rlim_cur = files.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &files);
     (void)getrlimit(RLIMIT_NOFILE, &files);
-    rlim_t runs = config->max_runs < files.rlim_cur / 4 ? config->max_runs : files.rlim_cur / 4;
-    rlim_t rest = files.rlim_cur > runs + DAEMON_SPARE_FILES ? files.rlim_cur - runs - DAEMON_SPARE_FILES : 1;
-    if (rest >= config->max_connections)
-        return;
-    server->max_connections = (uint32_t)rest;
-    pd_log(PD_LOG_WARNING, "only %llu file descriptors are allowed: at most %u connections instead of %u",
-           (unsigned long long)files.rlim_cur, server->max_connections, config->max_connections);
+    daemon_share_files(config, server, files.rlim_cur);
+    if (server->max_connections < config->max_connections || server->runs.most < config->max_runs)
+        pd_log(PD_LOG_WARNING,
+               "only %llu file descriptors are allowed: at most %u connections (configured: %u) and %zu runs "
+               "(%u)",
+               (unsigned long long)files.rlim_cur, server->max_connections, config->max_connections,
+               server->runs.most, config->max_runs);
 }
 
 static unsigned daemon_threads(const pd_config *config) {

@@ -10,7 +10,7 @@
 enum { PAST_RUNS_MAX = 1024, PAST_BYTES_MAX = 4 << 20 };
 
 int pd_runs_init(pd_runs *runs, pd_engine *engine) {
-    *runs = (pd_runs){.engine = engine, .cap = engine->config->max_runs};
+    *runs = (pd_runs){.engine = engine, .cap = engine->config->max_runs, .most = engine->config->max_runs};
     runs->items = calloc(runs->cap, sizeof(pd_run *));
     return runs->items ? 0 : -1;
 }
@@ -83,8 +83,8 @@ static void runs_ended(void *user, pd_run *run) {
         runs->emptied(runs->emptied_user);
 }
 
-static int runs_check_room(const pd_runs *runs, pd_refusal *why) {
-    if (runs->n < runs->cap)
+static int runs_check_room(const pd_runs *runs, size_t most, pd_refusal *why) {
+    if (runs->n < most)
         return 0;
     why->code = PHOTON__ERROR_CODE__ERROR_NO_ROOM;
     snprintf(why->text, sizeof why->text, "%zu runs are open, more are not allowed", runs->n);
@@ -92,7 +92,8 @@ static int runs_check_room(const pd_runs *runs, pd_refusal *why) {
 }
 
 int pd_runs_open(pd_runs *runs, const pd_run_spec *spec, pd_run **ret, pd_refusal *why) {
-    if (runs_check_room(runs, why) != 0 || pd_run_create(ret, runs->engine, spec, runs_ended, runs, why) != 0)
+    if (runs_check_room(runs, runs->most, why) != 0 ||
+        pd_run_create(ret, runs->engine, spec, runs_ended, runs, why) != 0)
         return -1;
     runs->items[runs->n++] = *ret;
     return 0;
@@ -103,7 +104,7 @@ int pd_runs_resume(pd_runs *runs, const pd_run_spec *spec, pd_file *file, const 
     pd_run *run;
     if (pd_runs_find(runs, spec->id))
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_RUN_FAILED, "", "another file is of the same run");
-    if (runs_check_room(runs, why) != 0 ||
+    if (runs_check_room(runs, runs->cap, why) != 0 ||
         pd_run_resume(&run, runs->engine, spec, file, slot, runs_ended, runs, why) != 0)
         return -1;
     runs->items[runs->n++] = run;

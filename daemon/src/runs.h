@@ -23,6 +23,8 @@ typedef struct pd_runs {
     pd_engine *engine;
     pd_run **items; /* [n], in the order of opening */
     size_t n, cap;
+    size_t
+        most; /* open at a time: cap, or what there are descriptors for; those that are recovered may be more */
     pd_past_run *oldest, *newest;
     size_t n_past, past_bytes;
     void (*emptied)(void *user); /* called when the last open run has ended; NULL: not */

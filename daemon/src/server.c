@@ -237,6 +237,8 @@ static void server_settle(uv_prepare_t *prepare) {
 int pd_server_init(pd_server *server, pd_engine *engine, pd_error *err) {
     memset(server, 0, sizeof *server);
     server->engine = engine;
+    server->max_connections = engine->config->max_connections;
+    server->max_refused = PD_CONNECTIONS_BEING_REFUSED;
     if (pd_access_init(&server->access, engine->config, err) != 0)
         return -1;
     if (pd_runs_init(&server->runs, engine) != 0 ||

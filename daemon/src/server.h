@@ -19,7 +19,12 @@
 #include "runs.h"
 #include "wire/batch.h"
 
-enum { PD_PAUSE_TOLD_AFTER_MS = 50, PD_HOLD_MS = 2000, PD_LINGER_MS = 2000 };
+enum {
+    PD_PAUSE_TOLD_AFTER_MS = 50,
+    PD_HOLD_MS = 2000,
+    PD_LINGER_MS = 2000,
+    PD_CONNECTIONS_BEING_REFUSED = 32
+};
 
 typedef struct pd_server {
     pd_engine *engine;
@@ -32,6 +37,7 @@ typedef struct pd_server {
     pd_connection *connections; /* all of them */
     size_t n_connections;
     uint32_t max_connections;              /* as configured, or as the descriptors allow */
+    uint32_t max_refused;                  /* beyond these, at most: the next is closed without an answer */
     pd_connection *waiting, *waiting_last; /* for room, the one that waits longest first */
     pd_connection *waiting_cursor;         /* the next one to go on, while they are gone through */
     size_t n_waiting, n_wait_for_memory;

@@ -2,7 +2,7 @@
 producer and with eight. They reconnect and send again what they are told to. At the end every file equals what was sent, and
 no acknowledged number was ever taken back.
 
-20 rounds; PHOTOND_TORTURE_MINUTES=N goes on for so long. PHOTOND_TORTURE_SEED=N repeats the moments of an earlier run."""
+24 rounds; PHOTOND_TORTURE_MINUTES=N goes on for so long. PHOTOND_TORTURE_SEED=N repeats the moments of an earlier run."""
 import os
 import random
 import threading
@@ -170,7 +170,7 @@ def main():
     chance = random.Random(seed)
     # name, producers, photons a batch, pause between batches, rounds
     parts = [("single", 1, 1, 0.05, 4), ("singles", 8, 1, 0.1, 4), ("steady", 1, 500, 0.05, 4), ("many", 8, 200, 0.16, 4),
-             ("full", 1, 7000, 0, 4)]
+             ("full", 1, 7000, 0, 4), ("fulls", 8, 2000, 0, 4)]
     for name, n_producers, photons, pause, rounds in parts:
         with photond.Daemon(config=CONFIG) as daemon:
             until = time.monotonic() + minutes * 60 / len(parts)

@@ -15,7 +15,7 @@ def unreachable():
 
 
 class Faulty(manager.Service):
-    """A Service whose disk hangs, and whose clock is wrong, when told so."""
+    """A Service whose disk hangs or fails, and whose clock is wrong, when told so."""
 
     def __init__(self, environment=None, **options):
         super().__init__(environment=environment, **options)
@@ -23,15 +23,29 @@ class Faulty(manager.Service):
         os.makedirs(self.faults, exist_ok=True)
         self.environment.update(PHOTOND_FAULTS=self.faults, LD_PRELOAD=sys.argv[1])
 
+    def fault(self, name, number=0):
+        """From now on, whole at once. The names are those of faults.c."""
+        path = os.path.join(self.faults, name)
+        with open(path + ".new", "w") as f:
+            f.write(str(number))
+        os.rename(path + ".new", path)
+
+    def mend(self, name):
+        os.unlink(os.path.join(self.faults, name))
+
+    def met(self, name):
+        """Whether the daemon has come upon it; asked again, whether it has since."""
+        try:
+            os.unlink(os.path.join(self.faults, name + ".met"))
+            return True
+        except FileNotFoundError:
+            return False
+
     def hang(self, on):
-        path = os.path.join(self.faults, "hang")
         if on:
-            open(path, "w").close()
+            self.fault("hang")
         else:
-            os.unlink(path)
+            self.mend("hang")
 
     def clock(self, seconds):
-        path = os.path.join(self.faults, "clock")
-        with open(path + ".new", "w") as f:
-            f.write(str(seconds))
-        os.rename(path + ".new", path)
+        self.fault("clock", seconds)

@@ -1,39 +1,49 @@
-/* Loaded before a program (LD_PRELOAD), gives it a disk that hangs and a wall clock that is wrong, as the files of the folder
- * in PHOTOND_FAULTS say at each call:
+/* Loaded before a program (LD_PRELOAD), gives it a disk that hangs, lags or fails and a wall clock that is wrong, as the files of the
+ * folder in PHOTOND_FAULTS say at each call:
  *
- *   hang    while it is there, fdatasync() and fsync() do not return
- *   clock   seconds that CLOCK_REALTIME and time() are ahead, or behind
- */
+ *   hang       while it is there, fdatasync() and fsync() do not return
+ *   stall      while it is there, pwrite() does not return
+ *   sync_ms    so long fdatasync() takes, at least
+ *   pwrite     the errno with which every pwrite() fails
+ *   fdatasync  the errno with which every fdatasync() fails
+ *   partial    while it is there, pread() and pwrite() are interrupted (EINTR) every second time, and do but a part of what they were
+ *              asked for; fdatasync() is interrupted every second time
+ *   clock      seconds that CLOCK_REALTIME and time() are ahead, or behind
+ *
+ * A fault that was met leaves a file of its name and ".met". */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
 int fdatasync(int fd);
 int fsync(int fd);
+ssize_t pread64(int fd, void *buffer, size_t bytes, off64_t offset);
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset);
 
-static int fault_open(const char *name) {
+static int fault_open(const char *name, const char *suffix, int flags) {
     char path[512];
     const char *folder = getenv("PHOTOND_FAULTS");
     if (!folder)
         return -1;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
+    return open(path, flags | O_CLOEXEC, 0600);
 }
 
-static void fault_hang(void) {
-    for (int fd; (fd = fault_open("hang")) >= 0;) {
-        close(fd);
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    }
+static void fault_sleep(long ms) {
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-static long fault_clock_s(void) {
+/* The number in a file; 0: there is none, or no file. */
+static long fault_number(const char *name) {
     char text[32] = "";
-    int fd = fault_open("clock");
+    int fd = fault_open(name, "", O_RDONLY);
     if (fd < 0)
         return 0;
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -41,11 +51,55 @@ static long fault_clock_s(void) {
     return n > 0 ? strtol(text, NULL, 10) : 0;
 }
 
+static void fault_met(const char *name) {
+    int fd = fault_open(name, ".met", O_WRONLY | O_CREAT);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void fault_wait(const char *name) {
+    for (int fd; (fd = fault_open(name, "", O_RDONLY)) >= 0;) {
+        close(fd);
+        fault_met(name);
+        fault_sleep(20);
+    }
+}
+
+/* Whether a call fails; errno says by what. */
+static int fault_fails(const char *name) {
+    long code = fault_number(name);
+    if (!code)
+        return 0;
+    fault_met(name);
+    errno = (int)code;
+    return 1;
+}
+
+static int fault_is_partial(void) {
+    int fd = fault_open("partial", "", O_RDONLY);
+    if (fd < 0)
+        return 0;
+    close(fd);
+    fault_met("partial");
+    return 1;
+}
+
+static int fault_interrupts(void) {
+    static atomic_uint calls;
+    if (atomic_fetch_add(&calls, 1) % 2)
+        return 0;
+    errno = EINTR;
+    return 1;
+}
+
 int fdatasync(int fd) {
     static int (*real)(int);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fdatasync");
-    fault_hang();
+    fault_wait("hang");
+    fault_sleep(fault_number("sync_ms"));
+    if (fault_fails("fdatasync") || (fault_is_partial() && fault_interrupts()))
+        return -1;
     return real(fd);
 }
 
@@ -53,8 +107,29 @@ int fsync(int fd) {
     static int (*real)(int);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fsync");
-    fault_hang();
+    fault_wait("hang");
     return real(fd);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t bytes, off64_t offset) {
+    static ssize_t (*real)(int, void *, size_t, off64_t);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pread64");
+    if (!fault_is_partial())
+        return real(fd, buffer, bytes, offset);
+    return fault_interrupts() ? -1 : real(fd, buffer, bytes > 1 ? bytes / 2 + 1 : bytes, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) {
+    static ssize_t (*real)(int, const void *, size_t, off64_t);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
+    fault_wait("stall");
+    if (fault_fails("pwrite"))
+        return -1;
+    if (!fault_is_partial())
+        return real(fd, data, bytes, offset);
+    return fault_interrupts() ? -1 : real(fd, data, bytes > 1 ? bytes / 2 + 1 : bytes, offset);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ret) {
@@ -63,7 +138,7 @@ int clock_gettime(clockid_t clock, struct timespec *ret) {
         *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
     int code = real(clock, ret);
     if (code == 0 && clock == CLOCK_REALTIME)
-        ret->tv_sec += fault_clock_s();
+        ret->tv_sec += fault_number("clock");
     return code;
 }
 

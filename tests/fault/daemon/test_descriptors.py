@@ -1,5 +1,5 @@
 """64 descriptors and 200 who want to connect: the daemon does not spin, who is there goes on undisturbed, and when the crowd has gone
-the next one is taken."""
+the next one is taken. What has begun never lacks a descriptor: as many runs are open as there are some for, and the next is refused."""
 import os
 import socket
 import time
@@ -50,11 +50,17 @@ def main():
         c.hello("cam")
         run = c.open("steady")
         there = crowd(daemon.tcp)
+        runs = open_all(c)
+        assert 1 <= len(runs) < 8, runs
         photond.wait_for(lambda: rests(daemon), 120)
 
         for n in range(1, 51):
-            c.batch(run, stored.photons(np.random.default_rng(n), 2000))
+            for r in [run, *runs]:
+                c.batch(r, stored.photons(np.random.default_rng(n), 2000))
             c.wait_ack(run, received=n)
+        photond.wait_for(lambda: all(r["counters"]["exports"] > 1 for r in daemon.status()["runs"]), 120)
+        for r in runs:
+            assert [d.items for d in c.close(r).datasets][:3] == [100000] * 3
         assert [d.items for d in c.close(run).datasets][:3] == [100000] * 3
         again = c.open("another")  # files can be made as well
         c.close(again)
@@ -63,6 +69,18 @@ def main():
         c.drop()
         photond.wait_for(lambda: taken(daemon), 120)
         assert stored.File(daemon.path("steady.photons")).state == "closed"
+        assert "Too many open files" not in daemon.log() and "too many open files" not in daemon.log(), daemon.log()
+
+
+def open_all(c):
+    """Runs until the next is refused for want of descriptors."""
+    runs = []
+    try:
+        while True:
+            runs.append(c.open("beside-%d" % len(runs)))
+    except ingest.Refused as e:
+        assert e.error.code == ingest.pb.ERROR_NO_ROOM and "more are not allowed" in e.error.text, e
+    return runs
 
 
 def taken(daemon):

@@ -1,5 +1,6 @@
 """64 descriptors and 200 who want to connect: the daemon does not spin, who is there goes on undisturbed, and when the crowd has gone
-the next one is taken. What has begun never lacks a descriptor: as many runs are open as there are some for, and the next is refused."""
+the next one is taken. What has begun never lacks a descriptor: as many runs are open as there are some for, the next is refused, and a
+new part of each can still begin."""
 import os
 import socket
 import time
@@ -58,6 +59,9 @@ def main():
             for r in [run, *runs]:
                 c.batch(r, stored.photons(np.random.default_rng(n), 2000))
             c.wait_ack(run, received=n)
+            if n == 25:
+                for r in [run, *runs]:
+                    photond.tool("photonctl", "rotate", r.name, "--control", daemon.control)
         photond.wait_for(lambda: all(r["counters"]["exports"] > 1 for r in daemon.status()["runs"]), 120)
         for r in runs:
             assert [d.items for d in c.close(r).datasets][:3] == [100000] * 3
@@ -68,7 +72,8 @@ def main():
             s.close()
         c.drop()
         photond.wait_for(lambda: taken(daemon), 120)
-        assert stored.File(daemon.path("steady.photons")).state == "closed"
+        for part in ("steady.photons", "steady.0001.photons"):
+            assert stored.File(daemon.path(part)).state == "closed"
         assert "Too many open files" not in daemon.log() and "too many open files" not in daemon.log(), daemon.log()
 
 

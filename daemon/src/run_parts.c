@@ -98,7 +98,8 @@ static int part_ask(pd_run *run) {
     int failed = -1;
     if (w.items && list) {
         size_t n = run->kept.n;
-        memcpy(list, run->kept.list, n * sizeof *list);
+        if (n > 0)
+            memcpy(list, run->kept.list, n * sizeof *list);
         part_number(w.sequence, run->part->first_sequence);
         list[n++] = (pd_attribute){"photond.first_sequence", w.sequence};
         list[n++] = (pd_attribute){"photond.first_items", w.items};

@@ -53,8 +53,10 @@ class Follow:
         self.p = subprocess.Popen([D7, "follow", "--interval", "10ms", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines, self.told = [], []
         self.news = queue.Queue()
-        for stream, kept in ((self.p.stdout, self.lines), (self.p.stderr, self.told)):
-            threading.Thread(target=self.keep, args=(stream, kept), daemon=True).start()
+        self.keepers = [threading.Thread(target=self.keep, args=two, daemon=True)
+                        for two in ((self.p.stdout, self.lines), (self.p.stderr, self.told))]
+        for keeper in self.keepers:
+            keeper.start()
 
     def keep(self, stream, kept):
         for line in stream:
@@ -79,10 +81,8 @@ class Follow:
 
     def ends(self, code=0):
         assert self.p.wait(LONG) == code, (self.p.returncode, self.told)
-        for stream in (self.p.stdout, self.p.stderr):
-            while not stream.closed and stream.read():
-                pass
-        time.sleep(0.05)
+        for keeper in self.keepers:
+            keeper.join()
 
 
 def items_come_as_they_are_marked(path):

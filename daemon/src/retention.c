@@ -121,6 +121,8 @@ static int kept_join(kept_run *to, kept_run *from) {
 
 static int kept_gather(kept_runs *k) {
     size_t n = 0;
+    if (k->n == 0)
+        return 0;
     qsort(k->runs, k->n, sizeof *k->runs, by_name);
     for (size_t i = 0; i < k->n; i++) {
         if (n == 0 || strcmp(k->runs[n - 1].name, k->runs[i].name) != 0) {

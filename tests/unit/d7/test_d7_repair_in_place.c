@@ -36,7 +36,7 @@ static void cut_file_is_closed_in_its_place(void **state) {
     for (uint32_t step = 1; step < 4; step += 2) {
         recording *r = recording_make(SMALL, TURN, step, true);
         bool readable = false;
-        for (size_t n = 0; n < r->n_bytes; n += step == 1 ? 1 : 19) {
+        for (size_t n = 0; n < r->n_bytes; n += step == 1 ? ONE_OF : 19) {
             d7_repair_report report;
             put_source(r, r->bytes, n);
             int rc = close_it(r, &report);

@@ -67,7 +67,7 @@ static void blocks_over_others(void **state) {
         blocks b = start(form);
         for (size_t n = 1; n <= 3; n += 2)
             for (size_t to = 1; to + n <= b.n; to++)
-                for (size_t from = 0; from + n <= b.n; from++) {
+                for (size_t from = to % ONE_OF; from + n <= b.n; from += ONE_OF) {
                     if (from == to)
                         continue;
                     fresh(&b);
@@ -83,7 +83,7 @@ static void blocks_that_changed_places(void **state) {
     for (int form = 0; form < N_FORMS; form++) {
         blocks b = start(form);
         for (size_t i = 1; i < b.n; i++)
-            for (size_t k = i + 1; k < b.n; k++) {
+            for (size_t k = i + 1 + i % ONE_OF; k < b.n; k += ONE_OF) {
                 fresh(&b);
                 copy_blocks(&b, i, k, 1);
                 copy_blocks(&b, k, i, 1);
@@ -120,7 +120,7 @@ static void blocks_of_another_file(void **state) {
     for (int form = 0; form < N_FORMS; form++) {
         blocks b = start(form);
         for (size_t to = 1; to < b.n; to++)
-            for (size_t from = 0; from < other->n_bytes / D7_BLOCK_BYTES; from++) {
+            for (size_t from = to % ONE_OF; from < other->n_bytes / D7_BLOCK_BYTES; from += ONE_OF) {
                 fresh(&b);
                 memcpy(b.bytes + to * D7_BLOCK_BYTES, other->bytes + from * D7_BLOCK_BYTES, D7_BLOCK_BYTES);
                 assert_true(repair_blocks(&b) >= least_kept(&b, form, to, 1));

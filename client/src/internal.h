@@ -84,7 +84,7 @@ typedef struct client_receiver {
     size_t end;
 } client_receiver;
 
-/* Reads what is there, without waiting. Returns 1: something; 0: nothing for now; -1: the stream has ended, errno 0
+/* Reads what is there, without waiting. Returns 1: something; 0: nothing yet; -1: the stream has ended, errno 0
  * at its end; -2: no memory. */
 int client__receive(client_receiver *r, client_link *link);
 

@@ -18,17 +18,14 @@
 
 #include "certificate.h"
 #include "keeper.h"
+#include "lock.h"
 #include "log.h"
+#include "notes.h"
 #include "proof/signature.h"
 
-#define HIDDEN ".photond/"
-#define NOTE_SUFFIX ".certify"
-#define FAILED_SUFFIX ".uncertified"
-#define NEW_NAME HIDDEN "certificate.new"
+#define NEW_NAME PD_HIDDEN_NAME "/certificate.new"
 
 enum {
-    CERTIFIER_NAME_BYTES = PD_RUN_NAME_BYTES + 8, /* of a run, or of a part of one */
-    CERTIFIER_NOTE_BYTES = PD_FILE_NAME_BYTES + 16,
     CERTIFIER_NICE = 10,
     CERTIFIER_IO_IDLE = 3 << 13, /* the idle class of ioprio_set(2) */
     CERTIFIER_IO_THREAD = 1,
@@ -126,7 +123,7 @@ static int write_beside(const pd_certifier *c, const pd_datadir *dir, const char
 typedef struct certify_job {
     pd_certifier *certifier;
     const pd_datadir *dir;
-    char name[CERTIFIER_NAME_BYTES];
+    char name[PD_PART_NAME_BYTES + 1];
     char *text; /* [bytes] the certificate */
     size_t bytes;
     pd_error why;
@@ -225,28 +222,24 @@ static int job_do(certify_job *job) {
 
 /* ---- notes ---- */
 
-static void note_path(char path[CERTIFIER_NOTE_BYTES], const char *name, const char *suffix) {
-    snprintf(path, CERTIFIER_NOTE_BYTES, HIDDEN "%s%s", name, suffix);
-}
-
 /* Nothing is to be done for a certificate any more: the keeper's note, or none. */
 static void note_done(const certify_job *job) {
-    char note[CERTIFIER_NOTE_BYTES];
+    char note[PD_NOTE_BYTES];
     struct pd_keeper *keeper = job->certifier->keeper;
-    note_path(note, job->name, NOTE_SUFFIX);
+    pd_note_path(note, job->name, PD_NOTE_CERTIFY);
     if (!keeper || pd_keeper_take(keeper, note, job->name) != 0)
         (void)unlinkat(job->dir->fd, note, 0);
 }
 
 static void note_fails(const pd_datadir *dir, const char *name) {
-    char note[CERTIFIER_NOTE_BYTES], failed[CERTIFIER_NOTE_BYTES];
-    note_path(note, name, NOTE_SUFFIX);
-    note_path(failed, name, FAILED_SUFFIX);
+    char note[PD_NOTE_BYTES], failed[PD_NOTE_BYTES];
+    pd_note_path(note, name, PD_NOTE_CERTIFY);
+    pd_note_path(failed, name, PD_NOTE_UNCERTIFIED);
     if (renameat(dir->fd, note, dir->fd, failed) != 0)
         (void)unlinkat(dir->fd, note, 0);
 }
 
-/* What the work on one note came to. Returns false when it is to be left for now. */
+/* What the work on one note came to. Returns false when it is to be done later. */
 static bool job_told(certify_job *job, int code) {
     pd_counters *counters = job->certifier->counters;
     const char *folder = job->dir->path;
@@ -272,30 +265,13 @@ static bool job_told(certify_job *job, int code) {
     return true;
 }
 
-static bool note_is(const char *file, const char *suffix, char *name, size_t cap) {
-    size_t n = strlen(file), end = strlen(suffix);
-    if (n <= end || n - end >= cap || strcmp(file + n - end, suffix) != 0)
-        return false;
-    memcpy(name, file, n - end);
-    name[n - end] = 0;
-    return true;
-}
-
-static DIR *notes_open(const pd_datadir *dir) {
-    int fd = openat(dir->fd, HIDDEN, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!entries && fd >= 0)
-        close(fd);
-    return entries;
-}
-
-/* All notes, in whatever order. Returns false when some are left for now. */
+/* All notes, in whatever order. Returns false when some are to be done later. */
 static bool certifier_work(pd_certifier *c) {
     bool all = true;
     certify_job job = {.certifier = c, .dir = c->dir};
-    DIR *entries = notes_open(c->dir);
+    DIR *entries = pd_notes_open(c->dir);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e && all; e = readdir(entries)) {
-        if (!note_is(e->d_name, NOTE_SUFFIX, job.name, sizeof job.name))
+        if (!pd_note_is(e->d_name, PD_NOTE_CERTIFY, job.name))
             continue;
         job.text = NULL;
         all = job_told(&job, job_do(&job));
@@ -346,39 +322,22 @@ static void *certifier_run(void *arg) {
 }
 
 static void certifier_free(pd_certifier *c) {
-    pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->lock);
+    pd_lock_destroy(&c->lock, &c->wake);
     proof_key_free(c->key);
     free(c);
 }
 
-static int certifier_init_locks(pd_certifier *c) {
-    pthread_condattr_t monotonic;
-    int failed = pthread_condattr_init(&monotonic);
-    if (failed)
-        return failed;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(&c->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (!failed) {
-        failed = pthread_mutex_init(&c->lock, NULL);
-        if (failed)
-            pthread_cond_destroy(&c->wake);
-    }
-    return failed;
-}
-
 /* Those that failed are tried again. Returns how many there are. */
 static uint64_t notes_take_up(const pd_datadir *dir) {
-    char name[CERTIFIER_NAME_BYTES], note[CERTIFIER_NOTE_BYTES], failed[CERTIFIER_NOTE_BYTES];
+    char name[PD_PART_NAME_BYTES + 1], note[PD_NOTE_BYTES], failed[PD_NOTE_BYTES];
     uint64_t n = 0;
-    DIR *entries = notes_open(dir);
+    DIR *entries = pd_notes_open(dir);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
-        n += note_is(e->d_name, NOTE_SUFFIX, name, sizeof name);
-        if (!note_is(e->d_name, FAILED_SUFFIX, name, sizeof name))
+        n += pd_note_is(e->d_name, PD_NOTE_CERTIFY, name);
+        if (!pd_note_is(e->d_name, PD_NOTE_UNCERTIFIED, name))
             continue;
-        note_path(note, name, NOTE_SUFFIX);
-        note_path(failed, name, FAILED_SUFFIX);
+        pd_note_path(note, name, PD_NOTE_CERTIFY);
+        pd_note_path(failed, name, PD_NOTE_UNCERTIFIED);
         n += renameat(dir->fd, failed, dir->fd, note) == 0;
     }
     if (entries)
@@ -401,7 +360,7 @@ int pd_certifier_start(pd_certifier **ret, const pd_datadir *dir, const pd_certi
         free(c);
         return pd_error_set(err, "certificate_key: %s", why);
     }
-    int failed = certifier_init_locks(c);
+    int failed = pd_lock_init(&c->lock, &c->wake);
     if (failed) {
         proof_key_free(c->key);
         free(c);
@@ -429,31 +388,21 @@ static void certifier_woken(pd_certifier *c) {
 }
 
 int pd_certifier_take_tail(pd_certifier *c, const char *name) {
-    const pd_datadir *dir = c->dir;
-    char tail[PD_FILE_NAME_BYTES], note[CERTIFIER_NOTE_BYTES];
+    char tail[PD_FILE_NAME_BYTES];
     snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
-    note_path(note, name, NOTE_SUFFIX);
-    pd_datadir_keep_hidden(dir);
-    if (renameat(dir->fd, tail, dir->fd, note) != 0)
-        return -errno;
-    certifier_woken(c);
-    return 0;
+    int failed = pd_note_take(c->dir, tail, name, PD_NOTE_CERTIFY);
+    if (!failed)
+        certifier_woken(c);
+    return failed;
 }
 
 void pd_certifier_note(pd_certifier *c, const char *name) {
-    char note[CERTIFIER_NOTE_BYTES];
-    if (!c)
-        return;
-    const pd_datadir *dir = c->dir;
-    note_path(note, name, NOTE_SUFFIX);
-    int fd = openat(dir->fd, note, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        pd_log(PD_LOG_WARNING, "%s/%s.photons: no certificate: %s: %s", dir->path, name, note,
-               strerror(errno));
-        return;
-    }
-    close(fd);
-    certifier_woken(c);
+    int failed = c ? pd_note_make(c->dir, name, PD_NOTE_CERTIFY) : 0;
+    if (failed)
+        pd_log(PD_LOG_WARNING, "%s/%s.photons: no certificate, its note cannot be made: %s", c->dir->path,
+               name, strerror(-failed));
+    else if (c)
+        certifier_woken(c);
 }
 
 uint64_t pd_certifier_pending(const pd_certifier *c) {

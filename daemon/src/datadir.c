@@ -20,7 +20,6 @@
 #include "wire/names.h"
 
 #define LOCK_NAME ".photond.lock"
-#define HIDDEN_NAME ".photond"
 #define NEW_SUFFIX ".new"
 
 /* What belongs to a run beside each other. */
@@ -80,19 +79,19 @@ static bool datadir_is_new_file(const char *name) {
 
 /* Removes what a daemon that was killed while opening a run left: files that no run ever was told of. */
 static int datadir_clear_new(pd_datadir *dir, unsigned dir_mode, pd_error *err) {
-    if (mkdirat(dir->fd, HIDDEN_NAME, dir_mode) != 0 && errno != EEXIST)
-        return datadir_fail("cannot make the folder " HIDDEN_NAME, dir->path, err);
-    int fd = openat(dir->fd, HIDDEN_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (mkdirat(dir->fd, PD_HIDDEN_NAME, dir_mode) != 0 && errno != EEXIST)
+        return datadir_fail("cannot make the folder " PD_HIDDEN_NAME, dir->path, err);
+    int fd = openat(dir->fd, PD_HIDDEN_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return datadir_fail("cannot open the folder " HIDDEN_NAME, dir->path, err);
+        return datadir_fail("cannot open the folder " PD_HIDDEN_NAME, dir->path, err);
     DIR *entries = fdopendir(fd);
     if (!entries) {
         close(fd);
-        return datadir_fail("cannot list the folder " HIDDEN_NAME, dir->path, err);
+        return datadir_fail("cannot list the folder " PD_HIDDEN_NAME, dir->path, err);
     }
     for (struct dirent *e = readdir(entries); e; e = readdir(entries))
         if (datadir_is_new_file(e->d_name) && unlinkat(fd, e->d_name, 0) == 0)
-            pd_log(PD_LOG_INFO, "removed %s/" HIDDEN_NAME "/%s, left from an opening that was cut short",
+            pd_log(PD_LOG_INFO, "removed %s/" PD_HIDDEN_NAME "/%s, left from an opening that was cut short",
                    dir->path, e->d_name);
     closedir(entries);
     return 0;
@@ -129,14 +128,14 @@ void pd_datadir_close(pd_datadir *dir) {
 
 int pd_datadir_new_path(const pd_datadir *dir, const uint8_t id[PD_RUN_ID_BYTES], char *path, size_t cap) {
     char hex[2 * PD_RUN_ID_BYTES + 1];
-    int n = snprintf(path, cap, "%s/" HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path,
+    int n = snprintf(path, cap, "%s/" PD_HIDDEN_NAME "/%s" NEW_SUFFIX, dir->path,
                      pd_text_hex(hex, id, PD_RUN_ID_BYTES));
     return n > 0 && (size_t)n < cap ? 0 : -1;
 }
 
 void pd_datadir_keep_hidden(const pd_datadir *dir) {
-    if (mkdirat(dir->fd, HIDDEN_NAME, dir->dir_mode) == 0)
-        pd_log(PD_LOG_WARNING, "%s/" HIDDEN_NAME " was removed by another program: made anew", dir->path);
+    if (mkdirat(dir->fd, PD_HIDDEN_NAME, dir->dir_mode) == 0)
+        pd_log(PD_LOG_WARNING, "%s/" PD_HIDDEN_NAME " was removed by another program: made anew", dir->path);
 }
 
 const char *pd_datadir_file_path(const pd_datadir *dir, const char *name, char path[PATH_MAX]) {

@@ -25,6 +25,9 @@ enum {
     PD_RUN_ID_BYTES = 16
 };
 
+/* The folder in a data folder for files in the making and notes. */
+#define PD_HIDDEN_NAME ".photond"
+
 struct pd_run_names;
 
 typedef struct pd_datadir {

@@ -15,6 +15,7 @@
 
 #include "export_place.h"
 #include "export_write.h"
+#include "lock.h"
 #include "log.h"
 #include "tree.h"
 
@@ -245,27 +246,13 @@ static void *exporter_thread(void *arg) {
     return NULL;
 }
 
-static int exporter_make_cond(pthread_cond_t *cond) {
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr) != 0)
-        return -1;
-    int failed = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-    return failed ? -1 : 0;
-}
-
 static int exporter_make_thread(pd_exporter *x, pd_error *err) {
-    if (pthread_mutex_init(&x->lock, NULL) != 0)
+    if (pd_lock_init(&x->lock, &x->wake) != 0)
         return pd_error_set(err, "out of memory");
-    if (exporter_make_cond(&x->wake) != 0) {
-        pthread_mutex_destroy(&x->lock);
-        return pd_error_set(err, "out of memory");
-    }
     int code = pthread_create(&x->thread, NULL, exporter_thread, x);
     if (code == 0)
         return 0;
-    pthread_cond_destroy(&x->wake);
-    pthread_mutex_destroy(&x->lock);
+    pd_lock_destroy(&x->lock, &x->wake);
     return pd_error_set(err, "the exporter's thread cannot be started: %s", strerror(code));
 }
 
@@ -324,8 +311,7 @@ void pd_exporter_stop(pd_exporter *x) {
     pthread_cond_signal(&x->wake);
     pthread_mutex_unlock(&x->lock);
     pthread_join(x->thread, NULL);
-    pthread_cond_destroy(&x->wake);
-    pthread_mutex_destroy(&x->lock);
+    pd_lock_destroy(&x->lock, &x->wake);
     pd_export_folder_close(&x->folder);
     free(x);
 }

@@ -12,17 +12,15 @@
 #include <unistd.h>
 
 #include "hook.h"
+#include "lock.h"
 #include "log.h"
+#include "notes.h"
 #include "retention.h"
 
-#define HIDDEN ".photond/"
-#define NOTE_SUFFIX ".final"
-
 /* What else may stand in .photond of a file that is closed: it is not to go yet. */
-static const char *const keeper_notes[] = {NOTE_SUFFIX, ".certify", ".uncertified"};
+static const char *const keeper_notes[] = {PD_NOTE_FINAL, PD_NOTE_CERTIFY, PD_NOTE_UNCERTIFIED};
 
 enum {
-    KEEPER_NOTE_BYTES = PD_FILE_NAME_BYTES + 16,
     KEEPER_AGAIN_S = 10, /* after a hook has failed; twice as long each time, */
     KEEPER_AGAIN_MOST_S = 600,
     KEEPER_LOOK_S = 60 /* at the folder's size */
@@ -92,10 +90,6 @@ static bool is_before(const struct timespec *a, const struct timespec *b) {
 
 /* ---- one file ---- */
 
-static void note_path(char path[KEEPER_NOTE_BYTES], const char *name, const char *suffix) {
-    snprintf(path, KEEPER_NOTE_BYTES, HIDDEN "%s%s", name, suffix);
-}
-
 static bool keeper_is_stopping(void *ctx) {
     pd_keeper *k = ctx;
     pthread_mutex_lock(&k->lock);
@@ -113,11 +107,11 @@ static bool keeper_is_held(pd_keeper *k, const char *name) {
 
 static bool keeper_is_busy(void *ctx, const char *name) {
     pd_keeper *k = ctx;
-    char note[KEEPER_NOTE_BYTES];
+    char note[PD_NOTE_BYTES];
     if (keeper_is_held(k, name))
         return true;
     for (size_t i = 0; i < sizeof keeper_notes / sizeof *keeper_notes; i++) {
-        note_path(note, name, keeper_notes[i]);
+        pd_note_path(note, name, keeper_notes[i]);
         if (faccessat(k->dir->fd, note, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             return true;
     }
@@ -145,7 +139,7 @@ static bool keeper_file_is_there(const pd_keeper *k, const char *name) {
 }
 
 static void keeper_do(pd_keeper *k, const char *name) {
-    char note[KEEPER_NOTE_BYTES];
+    char note[PD_NOTE_BYTES];
     const pd_hook hook = {.program = k->options.hook,
                           .timeout_ms = k->options.hook_timeout_ms,
                           .stopping = keeper_is_stopping,
@@ -160,20 +154,11 @@ static void keeper_do(pd_keeper *k, const char *name) {
         pd_log(PD_LOG_INFO, "hook for %s: done", name);
     }
     names_remove(&k->failed, name);
-    note_path(note, name, NOTE_SUFFIX);
+    pd_note_path(note, name, PD_NOTE_FINAL);
     (void)unlinkat(k->dir->fd, note, 0);
 }
 
 /* ---- all of them ---- */
-
-static bool note_name(const char *file, char name[PD_PART_NAME_BYTES + 1]) {
-    size_t n = strlen(file), end = sizeof NOTE_SUFFIX - 1;
-    if (n <= end || n - end > PD_PART_NAME_BYTES || strcmp(file + n - end, NOTE_SUFFIX) != 0)
-        return false;
-    memcpy(name, file, n - end);
-    name[n - end] = 0;
-    return true;
-}
 
 /* Whether its time has come; else `until` is no later than that. */
 static bool keeper_is_due(const pd_keeper *k, const char *name, struct timespec *until) {
@@ -188,14 +173,11 @@ static bool keeper_is_due(const pd_keeper *k, const char *name, struct timespec 
 
 static void keeper_notes_do(pd_keeper *k, struct timespec *until) {
     uint64_t left = 0;
-    int fd = openat(k->dir->fd, HIDDEN, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!entries && fd >= 0)
-        close(fd);
+    DIR *entries = pd_notes_open(k->dir);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e && !keeper_is_stopping(k);
          e = readdir(entries)) {
         char name[PD_PART_NAME_BYTES + 1];
-        if (!note_name(e->d_name, name))
+        if (!pd_note_is(e->d_name, PD_NOTE_FINAL, name))
             continue;
         left++;
         if (keeper_is_held(k, name) || !keeper_is_due(k, name, until))
@@ -237,25 +219,8 @@ static void *keeper_run(void *arg) {
 
 /* ---- its life ---- */
 
-static int keeper_init_locks(pd_keeper *k) {
-    pthread_condattr_t monotonic;
-    int failed = pthread_condattr_init(&monotonic);
-    if (failed)
-        return failed;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(&k->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (!failed) {
-        failed = pthread_mutex_init(&k->lock, NULL);
-        if (failed)
-            pthread_cond_destroy(&k->wake);
-    }
-    return failed;
-}
-
 static void keeper_free(pd_keeper *k) {
-    pthread_cond_destroy(&k->wake);
-    pthread_mutex_destroy(&k->lock);
+    pd_lock_destroy(&k->lock, &k->wake);
     free(k->held.items);
     free(k->failed.items);
     free(k);
@@ -271,7 +236,7 @@ int pd_keeper_start(pd_keeper **ret, const pd_datadir *dir, const pd_keeper_opti
         return pd_error_set(err, "out of memory");
     k->dir = dir;
     k->options = *options;
-    int failed = keeper_init_locks(k);
+    int failed = pd_lock_init(&k->lock, &k->wake);
     if (failed) {
         free(k);
         return pd_error_set(err, "the keeper's locks cannot be made: %s", strerror(failed));
@@ -316,28 +281,19 @@ static void keeper_noted(pd_keeper *k) {
 }
 
 int pd_keeper_take(pd_keeper *k, const char *from, const char *name) {
-    char note[KEEPER_NOTE_BYTES];
-    note_path(note, name, NOTE_SUFFIX);
-    pd_datadir_keep_hidden(k->dir);
-    if (renameat(k->dir->fd, from, k->dir->fd, note) != 0)
-        return -errno;
-    keeper_noted(k);
-    return 0;
+    int failed = pd_note_take(k->dir, from, name, PD_NOTE_FINAL);
+    if (!failed)
+        keeper_noted(k);
+    return failed;
 }
 
 void pd_keeper_note(pd_keeper *k, const char *name) {
-    char note[KEEPER_NOTE_BYTES];
-    if (!k)
-        return;
-    note_path(note, name, NOTE_SUFFIX);
-    pd_datadir_keep_hidden(k->dir);
-    int fd = openat(k->dir->fd, note, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        pd_log(PD_LOG_WARNING, "hook for %s: it will not be run: %s: %s", name, note, strerror(errno));
-        return;
-    }
-    close(fd);
-    keeper_noted(k);
+    int failed = k ? pd_note_make(k->dir, name, PD_NOTE_FINAL) : 0;
+    if (failed)
+        pd_log(PD_LOG_WARNING, "hook for %s: it will not be run, its note cannot be made: %s", name,
+               strerror(-failed));
+    else if (k)
+        keeper_noted(k);
 }
 
 uint64_t pd_keeper_pending(const pd_keeper *k) {

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "lock.h"
+
 void pd_list_init(pd_list *list) {
     list->first = NULL;
     list->last = &list->first;
@@ -32,28 +34,16 @@ pd_link *pd_list_take(pd_list *list) {
 }
 
 int pd_queue_init(pd_queue *queue) {
-    pthread_condattr_t attr;
-    int failed = pthread_condattr_init(&attr);
+    int failed = pd_lock_init(&queue->lock, &queue->ready);
     if (failed)
         return -failed;
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(&queue->ready, &attr);
-    pthread_condattr_destroy(&attr);
-    if (failed)
-        return -failed;
-    failed = pthread_mutex_init(&queue->lock, NULL);
-    if (failed) {
-        pthread_cond_destroy(&queue->ready);
-        return -failed;
-    }
     pd_list_init(&queue->list);
     queue->closed = false;
     return 0;
 }
 
 void pd_queue_destroy(pd_queue *queue) {
-    pthread_cond_destroy(&queue->ready);
-    pthread_mutex_destroy(&queue->lock);
+    pd_lock_destroy(&queue->lock, &queue->ready);
 }
 
 bool pd_queue_push(pd_queue *queue, pd_link *link) {

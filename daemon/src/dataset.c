@@ -1,5 +1,6 @@
 #include "dataset.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *pd_role_name(pd_role role) {
@@ -46,6 +47,11 @@ const char *pd_attribute_find(const pd_attribute *attributes, size_t n, const ch
         if (strcmp(attributes[i].key, key) == 0)
             return attributes[i].value;
     return NULL;
+}
+
+uint64_t pd_attribute_number(const pd_attribute *attributes, size_t n, const char *key) {
+    const char *text = pd_attribute_find(attributes, n, key);
+    return text ? strtoull(text, NULL, 10) : 0;
 }
 
 uint64_t pd_dataset_part_row(const pd_dataset *dataset, uint64_t items) {

@@ -59,4 +59,7 @@ typedef struct pd_attribute {
 /* The value of `key`, or NULL. The last one counts when a key is there twice. */
 const char *pd_attribute_find(const pd_attribute *attributes, size_t n, const char *key);
 
+/* The same as a number; 0: there is none. */
+uint64_t pd_attribute_number(const pd_attribute *attributes, size_t n, const char *key);
+
 #endif

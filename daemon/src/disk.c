@@ -77,3 +77,12 @@ void pd_disk_has_room(pd_disk *disk, bool *waits, const char *path) {
 void pd_disk_forget(pd_disk *disk, bool *waits) {
     (void)disk_waits_no_more(disk, waits);
 }
+
+static uint64_t disk_waits_since(const pd_disk_wait *wait) {
+    return atomic_load_explicit(&wait->since_ns, memory_order_relaxed);
+}
+
+uint64_t pd_disk_busy_since(const pd_disk *disk) {
+    uint64_t writer = disk_waits_since(&disk->writer), syncer = disk_waits_since(&disk->syncer);
+    return writer && (!syncer || writer < syncer) ? writer : syncer;
+}

@@ -54,4 +54,7 @@ void pd_disk_has_room(pd_disk *disk, bool *waits, const char *path);
 /* The file waits no more, written or not. */
 void pd_disk_forget(pd_disk *disk, bool *waits);
 
+/* Since when one of the threads waits for the disk, on the monotonic clock: the one that waits longer; 0: none does. Any thread. */
+uint64_t pd_disk_busy_since(const pd_disk *disk);
+
 #endif

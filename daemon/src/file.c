@@ -284,11 +284,13 @@ static int file_make(pd_file *file, const pd_open_task *open, const pd_file_opti
 }
 
 /* A file without writer and tail. NULL: out of memory, with `why` said. */
-static pd_file *file_new(const pd_datadir *dir, pd_error *why) {
+static pd_file *file_new(const pd_datadir *dir, const pd_file_options *o, pd_error *why) {
     pd_file *file = calloc(1, sizeof *file);
     if (file && pthread_mutex_init(&file->lock, NULL) == 0) {
         if (pthread_mutex_init(&file->tail_lock, NULL) == 0) {
             file->dir = dir;
+            file->certifier = o->certifier;
+            file->keeper = o->keeper;
             return file;
         }
         pthread_mutex_destroy(&file->lock);
@@ -305,13 +307,11 @@ static void file_ready(pd_file *file) {
 
 int pd_file_create(pd_file **ret, const pd_datadir *dir, const pd_open_task *open, const pd_file_options *o,
                    pd_error *why) {
-    pd_file *file = file_new(dir, why);
+    pd_file *file = file_new(dir, o, why);
     if (!file)
         return D7_ERR_NOMEM;
     int code = D7_ERR_ARG;
     pd_datadir_keep_hidden(dir);
-    file->certifier = o->certifier;
-    file->keeper = o->keeper;
     if (pd_datadir_new_path(dir, open->id, file->path, sizeof file->path) != 0)
         pd_error_set(why, "%s: the path is too long", dir->path);
     else
@@ -338,14 +338,12 @@ static int file_take_pending(pd_file *file, const d7_tail_slot *slot, d7_error *
 int pd_file_resume(pd_file **ret, const pd_datadir *dir, const char *name, d7_tail *tail, bool whole,
                    const pd_file_options *o, pd_error *why) {
     d7_error err = {.text = ""};
-    pd_file *file = file_new(dir, why);
+    pd_file *file = file_new(dir, o, why);
     if (!file) {
         d7_tail_free(tail);
         return D7_ERR_NOMEM;
     }
     file->tail = tail;
-    file->certifier = o->certifier;
-    file->keeper = o->keeper;
     snprintf(file->path, sizeof file->path, "%s/%s.photons", dir->path, name);
     d7_writer_options options = file_writer_options(file, o);
     options.whole_pages = whole;

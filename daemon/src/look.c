@@ -313,7 +313,7 @@ static void look_volumes(const pd_server *server, uint64_t now, look_views *v) {
                                .free_bytes = disk.free_bytes,
                                .full = disk.full,
                                .busy_s = look_since(disk.busy_ns, now),
-                               .syncs = disk.syncs,
+                               .syncs = pd_volume_syncs(engine->volumes[i]),
                                .export_s = look_since(pd_exporter_busy_since(engine->exporters[i]), now)};
     }
     v->status.volumes = v->volumes;

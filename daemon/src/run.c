@@ -77,6 +77,12 @@ void pd_run__back(pd_run *run, const pd_task *task) {
         pd_run__fail(run, pd_file_failure(task->file));
 }
 
+uv_timer_t *pd_run__timer(pd_run *run, int i) {
+    uv_timer_t *const timers[PD_RUN_TIMERS] = {&run->mark_timer, &run->resume_timer, &run->summary.timer,
+                                               &run->stop_timer, &run->part_timer};
+    return timers[i];
+}
+
 /* ---- the end ---- */
 
 static void run_handle_closed(uv_handle_t *handle) {
@@ -96,11 +102,8 @@ static void run_end(pd_run *run) {
         run->events->ended(run->events_user, run);
     run->ended(run->ended_user, run);
     pd_run__hold(run, run->part->number, false);
-    uv_close((uv_handle_t *)&run->mark_timer, run_handle_closed);
-    uv_close((uv_handle_t *)&run->resume_timer, run_handle_closed);
-    uv_close((uv_handle_t *)&run->summary.timer, run_handle_closed);
-    uv_close((uv_handle_t *)&run->stop_timer, run_handle_closed);
-    uv_close((uv_handle_t *)&run->part_timer, run_handle_closed);
+    for (int i = 0; i < PD_RUN_TIMERS; i++)
+        uv_close((uv_handle_t *)pd_run__timer(run, i), run_handle_closed);
 }
 
 static void run_closed(pd_run *run) {
@@ -166,11 +169,8 @@ void pd_run__fail(pd_run *run, const char *text) {
     bool was_open = run->state != PD_RUN_OPENING;
     pd_error_set(&run->failure, "%s", text);
     run_move(run, PD_RUN_FAILED);
-    uv_timer_stop(&run->mark_timer);
-    uv_timer_stop(&run->resume_timer);
-    uv_timer_stop(&run->stop_timer);
-    uv_timer_stop(&run->summary.timer);
-    uv_timer_stop(&run->part_timer);
+    for (int i = 0; i < PD_RUN_TIMERS; i++)
+        uv_timer_stop(pd_run__timer(run, i));
     if (was_open) {
         pd_log(PD_LOG_ERROR, "run %s: failed: %s", run->name, run->failure.text);
         pd_count(&run->engine->counters.runs_failed, 1);

@@ -388,6 +388,9 @@ void pd_run__back(pd_run *run, const pd_task *task); /* a task is back: the run 
 /* run_room.c: whether the disk has room for so many more pages and bytes of attributes; asks for more room ahead. */
 bool pd_run__has_room(pd_run *run, uint32_t slots, uint64_t attribute_bytes);
 
+enum { PD_RUN_TIMERS = 5 };
+uv_timer_t *pd_run__timer(pd_run *run, int i); /* each of them */
+
 /* A file of the run is not final yet: it is written, or the run is still to be exported. */
 void pd_run__hold(const pd_run *run, uint32_t part, bool held);
 

@@ -62,7 +62,7 @@ bool pd_run__drop_may_end(pd_run *run) {
 }
 
 void pd_run__drop_over(pd_run *run) {
-    run->dropped.now = run->dropped.gap_open = false;
+    run->dropped.now = false;
 }
 
 /* ---- records ---- */
@@ -120,7 +120,6 @@ int pd_run__drop_records(pd_run *run) {
 /* A new gap; or the last one goes on, where there are very many or no memory for its record. */
 static void drop_begin(pd_run *run) {
     pd_run_drop *d = &run->dropped;
-    d->gap_open = true;
     if (pd_run__drop_records(run) != 0 || d->n_records >= DROP_RECORDS_MAX)
         return;
     for (uint32_t g = 0; g < run->n_groups; g++)
@@ -170,7 +169,7 @@ static void drop_grow(pd_run *run, const wire_batch *batch) {
 void pd_run__drop(pd_run *run, const wire_batch *batch) {
     pd_run_drop *d = &run->dropped;
     uint64_t n = batch->counts[run->photon_group];
-    if (!d->gap_open)
+    if (!d->now)
         drop_begin(run);
     d->now = true;
     drop_grow(run, batch);
@@ -209,19 +208,14 @@ static void drop_learn(pd_run *run, const char *value) {
     json_decref(json);
 }
 
-static uint64_t drop_number(const pd_attribute *attributes, size_t n, const char *key) {
-    const char *text = pd_attribute_find(attributes, n, key);
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
 void pd_run__drop_resume(pd_run *run, const pd_attribute *attributes, size_t n) {
     static const char prefix[] = "photond.gap.";
     pd_run_drop *d = &run->dropped;
-    d->photons = drop_number(attributes, n, "photond.dropped_before");
+    d->photons = pd_attribute_number(attributes, n, "photond.dropped_before");
     pd_rebase_begin(&run->rebase, d->photons);
     for (size_t i = 0; i < n; i++)
         if (strncmp(attributes[i].key, prefix, sizeof prefix - 1) == 0)
             drop_learn(run, attributes[i].value);
     d->owed = d->owed_written =
-        d->ms_column == DROP_NO_COLUMN ? 0 : drop_number(attributes, n, drop_owed_key);
+        d->ms_column == DROP_NO_COLUMN ? 0 : pd_attribute_number(attributes, n, drop_owed_key);
 }

@@ -36,9 +36,8 @@ typedef struct pd_drop_gap {
 } pd_drop_gap;
 
 typedef struct pd_run_drop {
-    bool allowed;  /* the run is one of overflow: drop */
-    bool now;      /* the last batch was dropped */
-    bool gap_open; /* the newest gap goes on: nothing was stored since */
+    bool allowed; /* the run is one of overflow: drop */
+    bool now;     /* the last batch was dropped: the newest gap goes on */
     uint32_t ms_column;
     uint64_t photons, batches;             /* dropped, in all of the run */
     uint64_t owed;                         /* milliseconds that are in no page yet */

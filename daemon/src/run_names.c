@@ -105,11 +105,10 @@ int pd_run_names_add(pd_run_names *names, const pd_datadir *dir, const pd_disk *
 static bool names_answers(const pd_run_names *names, const pd_datadir *dir) {
     for (size_t i = 0; i < names->n_folders; i++) {
         const known_folder *f = &names->folders[i];
-        uint64_t writer = atomic_load_explicit(&f->disk->writer.since_ns, memory_order_relaxed);
-        uint64_t syncer = atomic_load_explicit(&f->disk->syncer.since_ns, memory_order_relaxed);
-        uint64_t now = uv_hrtime();
-        if (f->dir == dir)
-            return !(writer && now > writer + NAMES_HANG_NS) && !(syncer && now > syncer + NAMES_HANG_NS);
+        if (f->dir != dir)
+            continue;
+        uint64_t since = pd_disk_busy_since(f->disk);
+        return !(since && uv_hrtime() > since + NAMES_HANG_NS);
     }
     return false;
 }

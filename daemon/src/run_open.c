@@ -319,13 +319,11 @@ static int run_identify(pd_run *run, const pd_run_spec *spec) {
 }
 
 void pd_run__init_handles(pd_run *run) {
-    uv_timer_t *const timers[] = {&run->mark_timer, &run->resume_timer, &run->summary.timer, &run->stop_timer,
-                                  &run->part_timer};
-    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
-        uv_timer_init(run->engine->loop, timers[i]);
-        timers[i]->data = run;
+    for (int i = 0; i < PD_RUN_TIMERS; i++) {
+        uv_timer_init(run->engine->loop, pd_run__timer(run, i));
+        pd_run__timer(run, i)->data = run;
     }
-    run->n_handles = sizeof timers / sizeof *timers;
+    run->n_handles = PD_RUN_TIMERS;
 }
 
 /* What is known at the opening counts too. */

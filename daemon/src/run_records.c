@@ -129,6 +129,13 @@ int pd_run__record(pd_run *run, pd_record_kind kind, uint64_t number, json_t *js
     return failed;
 }
 
+/* A new one. */
+static int record_add(pd_run *run, pd_record_kind kind, json_t *json) {
+    int failed = pd_run__record(run, kind, run->n_records[kind], json);
+    run->n_records[kind] += failed == 0;
+    return failed;
+}
+
 int pd_run_note(pd_run *run, const char *text, pd_error *err) {
     const pd_group *group = &run->groups[0];
     const char *fault = wire_attribute_fault("note", text);
@@ -141,10 +148,7 @@ int pd_run_note(pd_run *run, const char *text, pd_error *err) {
         return pd_error_set(err, "run %s has %d notes and markers, more are not allowed", run->name,
                             RECORDS_NOTES_MAX);
     json_t *json = marker_json(run, group, group->items, text, pd_utc_ns());
-    if (pd_run__record(run, PD_RECORD_MARKER, run->n_records[PD_RECORD_MARKER], json) != 0)
-        return pd_error_set(err, "out of memory");
-    run->n_records[PD_RECORD_MARKER]++;
-    return 0;
+    return record_add(run, PD_RECORD_MARKER, json) == 0 ? 0 : pd_error_set(err, "out of memory");
 }
 
 void pd_run__lost(pd_run *run, uint64_t item, uint64_t count) {
@@ -179,9 +183,8 @@ void pd_run__gap(pd_run *run, atomic_uint_fast64_t *counter, const char *cause, 
     json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, cause, pd_utc_ns());
     if (json && member)
         json_object_set_new(json, member, json_real(value));
-    if (pd_run__record(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) != 0)
+    if (record_add(run, PD_RECORD_GAP, json) != 0)
         return;
-    run->n_records[PD_RECORD_GAP]++;
     pd_count(&run->engine->counters.gaps, 1);
     run->sync_wanted = true;
     pd_run__mark_due(run);
@@ -191,8 +194,7 @@ static void records_clock(pd_run *run, uint64_t now) {
     json_t *json = json_pack("{s:I, s:I}", "monotonic", (json_int_t)now, "utc", (json_int_t)pd_utc_ns());
     if (json && run->instrument_time_known)
         json_object_set_new(json, "instrument", json_integer((json_int_t)run->instrument_time));
-    if (pd_run__record(run, PD_RECORD_CLOCK, run->n_records[PD_RECORD_CLOCK], json) == 0)
-        run->n_records[PD_RECORD_CLOCK]++;
+    (void)record_add(run, PD_RECORD_CLOCK, json);
     run->last_clock_ns = now;
 }
 
@@ -225,8 +227,7 @@ static void records_learn(pd_run *run, pd_record_kind kind, uint64_t number, con
 }
 
 void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n) {
-    const char *lost = pd_attribute_find(attributes, n, "photond.lost_before");
-    run->lost_before = lost ? strtoull(lost, NULL, 10) : 0;
+    run->lost_before = pd_attribute_number(attributes, n, "photond.lost_before");
     for (size_t i = 0; i < n; i++)
         for (int kind = 0; kind < PD_RECORD_KINDS; kind++) {
             char prefix[RECORDS_KEY_BYTES];
@@ -238,8 +239,7 @@ void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t 
         }
     pd_run__drop_resume(run, attributes, n);
     json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, "restart", pd_utc_ns());
-    if (pd_run__record(run, PD_RECORD_GAP, run->n_records[PD_RECORD_GAP], json) == 0)
-        run->n_records[PD_RECORD_GAP]++;
+    (void)record_add(run, PD_RECORD_GAP, json);
     pd_count(&run->engine->counters.gaps_restart, 1);
     pd_count(&run->engine->counters.gaps, 1);
 }

@@ -286,19 +286,16 @@ void pd_volume_give_up(pd_volume *v) {
     atomic_store_explicit(&v->disk.give_up, true, memory_order_relaxed);
 }
 
-static uint64_t volume_waits_since(const pd_disk_wait *wait) {
-    return atomic_load_explicit(&wait->since_ns, memory_order_relaxed);
-}
-
 pd_volume_state pd_volume_look(const pd_volume *v) {
-    uint64_t writer = volume_waits_since(&v->disk.writer);
-    uint64_t syncer = volume_waits_since(&v->disk.syncer);
     return (pd_volume_state){
         .full = atomic_load_explicit(&v->disk.n_full, memory_order_relaxed) > 0,
-        .busy_ns = writer && (!syncer || writer < syncer) ? writer : syncer,
-        .syncs = pd_disk_look(&v->disk.syncs),
+        .busy_ns = pd_disk_busy_since(&v->disk),
         .free_bytes = atomic_load_explicit(&v->disk.free_bytes, memory_order_relaxed),
     };
+}
+
+pd_disk_syncs pd_volume_syncs(const pd_volume *v) {
+    return pd_disk_look(&v->disk.syncs);
 }
 
 const pd_file_options *pd_volume_files(const pd_volume *v) {

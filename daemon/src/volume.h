@@ -158,7 +158,6 @@ typedef struct pd_volume_state {
     bool full;           /* a write waits for room */
     uint64_t busy_ns;    /* since when a thread waits for the disk, on the monotonic clock; 0: none does */
     uint64_t free_bytes; /* UINT64_MAX: not known */
-    pd_disk_syncs syncs; /* of its runs */
 } pd_volume_state;
 
 /* Certificates that are not made yet; hooks that have not ended well. Any thread. */
@@ -173,6 +172,7 @@ void pd_volume_hold(const pd_volume *volume, const char *name);
 void pd_volume_release(const pd_volume *volume, const char *name);
 
 pd_volume_state pd_volume_look(const pd_volume *volume);
+pd_disk_syncs pd_volume_syncs(const pd_volume *volume); /* of its runs */
 const char *pd_volume_name(const pd_volume *volume);
 const pd_datadir *pd_volume_datadir(const pd_volume *volume);
 

@@ -230,12 +230,12 @@ static json_t *certificate_of(const d7_reader *reader, const char *name, const p
     return json;
 }
 
-json_t *pd_certificate_json(const char *data_dir, const char *name, const pd_certificate_files *files,
+json_t *pd_certificate_json(const pd_datadir *dir, const char *name, const pd_certificate_files *files,
                             pd_error *err) {
     char path[PATH_MAX];
     d7_error why = {.text = ""};
     d7_reader *reader;
-    snprintf(path, sizeof path, "%.*s/%s.photons", PATH_MAX - PD_FILE_NAME_BYTES - 2, data_dir, name);
+    pd_datadir_file_path(dir, name, path);
     if (d7_reader_open(&reader, path, NULL, &why) != 0) {
         pd_error_set(err, "%s", why.text);
         return NULL;

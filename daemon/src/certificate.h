@@ -33,7 +33,7 @@ PD_MUST_USE int pd_certificate_digest(pd_certificate_files *ret, int dir_fd, con
 
 /* The certificate of DATA_DIR/NAME.photons: a new reference. NULL with err: it is no file of ours, or not closed, or cannot be
  * read. */
-json_t *pd_certificate_json(const char *data_dir, const char *name, const pd_certificate_files *files,
+json_t *pd_certificate_json(const pd_datadir *dir, const char *name, const pd_certificate_files *files,
                             pd_error *err);
 
 /* Its text, as it stands in the file; to be freed. NULL: out of memory. */

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "certificate.h"
 #include "keeper.h"
@@ -46,19 +46,12 @@ struct pd_certifier {
     pthread_cond_t wake;
     uint64_t n_notes; /* notes that were made; those that were looked for are below */
     bool stopping;
-    struct timespec deadline; /* once it is stopping; on the monotonic clock */
+    uint64_t deadline_ns; /* once it is stopping; on the monotonic clock */
 
     atomic_uint_fast64_t pending;
 };
 
 /* ---- time ---- */
-
-static bool time_is_over(const struct timespec *deadline) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
 
 /* Asked while a file is read. */
 static int certifier_progress(void *ctx, uint64_t done, uint64_t total) {
@@ -66,7 +59,7 @@ static int certifier_progress(void *ctx, uint64_t done, uint64_t total) {
     (void)done;
     (void)total;
     pthread_mutex_lock(&c->lock);
-    int over = c->stopping && time_is_over(&c->deadline);
+    int over = c->stopping && uv_hrtime() >= c->deadline_ns;
     pthread_mutex_unlock(&c->lock);
     return over;
 }
@@ -87,7 +80,8 @@ static int write_all(int fd, const void *data, size_t bytes) {
     return 0;
 }
 
-static int write_new(const pd_certifier *c, const pd_datadir *dir, const void *data, size_t bytes) {
+static int write_new(const pd_certifier *c, const void *data, size_t bytes) {
+    const pd_datadir *dir = c->dir;
     if (unlinkat(dir->fd, NEW_NAME, 0) != 0 && errno != ENOENT)
         return -errno;
     int fd = openat(dir->fd, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -103,14 +97,14 @@ static int write_new(const pd_certifier *c, const pd_datadir *dir, const void *d
 }
 
 /* Puts a file of these bytes there, whole, synced and replacing nothing. Returns 0 or a negative errno. */
-static int write_beside(const pd_certifier *c, const pd_datadir *dir, const char *file, const void *data,
-                        size_t bytes) {
+static int write_beside(const pd_certifier *c, const char *file, const void *data, size_t bytes) {
+    const pd_datadir *dir = c->dir;
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/" NEW_NAME, dir->path);
     if (n < 0 || (size_t)n >= sizeof path)
         return -ENAMETOOLONG;
     pd_datadir_keep_hidden(dir);
-    int failed = write_new(c, dir, data, bytes);
+    int failed = write_new(c, data, bytes);
     if (!failed)
         failed = pd_datadir_place(dir, path, file);
     if (failed)
@@ -122,7 +116,6 @@ static int write_beside(const pd_certifier *c, const pd_datadir *dir, const char
 
 typedef struct certify_job {
     pd_certifier *certifier;
-    const pd_datadir *dir;
     char name[PD_PART_NAME_BYTES + 1];
     char *text; /* [bytes] the certificate */
     size_t bytes;
@@ -158,7 +151,7 @@ static int read_beside(const pd_datadir *dir, const char *file, char **ret, size
 static int job_adopt(certify_job *job, const char *file, const char *sha256) {
     char *text = NULL;
     size_t bytes = 0;
-    int failed = read_beside(job->dir, file, &text, &bytes);
+    int failed = read_beside(job->certifier->dir, file, &text, &bytes);
     if (failed)
         return job_fail(job, failed, PD_CERTIFICATE_SUFFIX, "is there already and cannot be read");
     json_t *json = json_loadb(text, bytes, 0, NULL);
@@ -186,7 +179,7 @@ static int job_sign(certify_job *job) {
         return -EINVAL;
     }
     snprintf(file, sizeof file, "%s" PD_SIGNATURE_SUFFIX, job->name);
-    int failed = write_beside(job->certifier, job->dir, file, signature, n);
+    int failed = write_beside(job->certifier, file, signature, n);
     if (failed == -EEXIST) /* of the certificate that was adopted */
         failed = 0;
     return failed ? job_fail(job, failed, PD_SIGNATURE_SUFFIX, "cannot be written") : 0;
@@ -195,7 +188,7 @@ static int job_sign(certify_job *job) {
 static int job_write(certify_job *job, const char *sha256) {
     char file[PD_FILE_NAME_BYTES];
     snprintf(file, sizeof file, "%s" PD_CERTIFICATE_SUFFIX, job->name);
-    int failed = write_beside(job->certifier, job->dir, file, job->text, job->bytes);
+    int failed = write_beside(job->certifier, file, job->text, job->bytes);
     if (failed == -EEXIST)
         failed = job_adopt(job, file, sha256);
     else if (failed)
@@ -205,11 +198,11 @@ static int job_write(certify_job *job, const char *sha256) {
 
 static int job_do(certify_job *job) {
     pd_certificate_files files;
-    int failed =
-        pd_certificate_digest(&files, job->dir->fd, job->name, certifier_progress, job->certifier, &job->why);
+    int failed = pd_certificate_digest(&files, job->certifier->dir->fd, job->name, certifier_progress,
+                                       job->certifier, &job->why);
     if (failed)
         return failed;
-    json_t *json = pd_certificate_json(job->dir->path, job->name, &files, &job->why);
+    json_t *json = pd_certificate_json(job->certifier->dir, job->name, &files, &job->why);
     if (!json)
         return -EINVAL;
     job->text = pd_certificate_text(json, &job->bytes);
@@ -228,7 +221,7 @@ static void note_done(const certify_job *job) {
     struct pd_keeper *keeper = job->certifier->keeper;
     pd_note_path(note, job->name, PD_NOTE_CERTIFY);
     if (!keeper || pd_keeper_take(keeper, note, job->name) != 0)
-        (void)unlinkat(job->dir->fd, note, 0);
+        (void)unlinkat(job->certifier->dir->fd, note, 0);
 }
 
 static void note_fails(const pd_datadir *dir, const char *name) {
@@ -242,7 +235,7 @@ static void note_fails(const pd_datadir *dir, const char *name) {
 /* What the work on one note came to. Returns false when it is to be done later. */
 static bool job_told(certify_job *job, int code) {
     pd_counters *counters = job->certifier->counters;
-    const char *folder = job->dir->path;
+    const char *folder = job->certifier->dir->path;
     if (code == -ECANCELED) {
         pd_log(PD_LOG_INFO, "%s/%s" PD_CERTIFICATE_SUFFIX ": the next start makes it", folder, job->name);
         return false;
@@ -261,17 +254,17 @@ static bool job_told(certify_job *job, int code) {
     if (code == -ENOENT || code == -EEXIST) /* it is gone, or has another's: nothing to try again */
         note_done(job);
     else
-        note_fails(job->dir, job->name);
+        note_fails(job->certifier->dir, job->name);
     return true;
 }
 
 /* All notes, in whatever order. Returns false when some are to be done later. */
 static bool certifier_work(pd_certifier *c) {
     bool all = true;
-    certify_job job = {.certifier = c, .dir = c->dir};
-    DIR *entries = pd_notes_open(c->dir);
+    certify_job job = {.certifier = c};
+    DIR *entries = pd_datadir_list(c->dir, PD_HIDDEN_NAME);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e && all; e = readdir(entries)) {
-        if (!pd_note_is(e->d_name, PD_NOTE_CERTIFY, job.name))
+        if (!pd_datadir_name_of(e->d_name, PD_NOTE_CERTIFY, job.name))
             continue;
         job.text = NULL;
         all = job_told(&job, job_do(&job));
@@ -297,7 +290,7 @@ static bool certifier_wait(pd_certifier *c, uint64_t *seen, bool left) {
         if (timed_out)
             break;
     }
-    bool more = c->n_notes != *seen && !(c->stopping && time_is_over(&c->deadline));
+    bool more = c->n_notes != *seen && !(c->stopping && uv_hrtime() >= c->deadline_ns);
     *seen = c->n_notes;
     return more || !c->stopping;
 }
@@ -331,10 +324,10 @@ static void certifier_free(pd_certifier *c) {
 static uint64_t notes_take_up(const pd_datadir *dir) {
     char name[PD_PART_NAME_BYTES + 1], note[PD_NOTE_BYTES], failed[PD_NOTE_BYTES];
     uint64_t n = 0;
-    DIR *entries = pd_notes_open(dir);
+    DIR *entries = pd_datadir_list(dir, PD_HIDDEN_NAME);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
-        n += pd_note_is(e->d_name, PD_NOTE_CERTIFY, name);
-        if (!pd_note_is(e->d_name, PD_NOTE_UNCERTIFIED, name))
+        n += pd_datadir_name_of(e->d_name, PD_NOTE_CERTIFY, name);
+        if (!pd_datadir_name_of(e->d_name, PD_NOTE_UNCERTIFIED, name))
             continue;
         pd_note_path(note, name, PD_NOTE_CERTIFY);
         pd_note_path(failed, name, PD_NOTE_UNCERTIFIED);
@@ -414,8 +407,7 @@ void pd_certifier_stop(pd_certifier *c, unsigned seconds) {
         return;
     pthread_mutex_lock(&c->lock);
     c->stopping = true;
-    clock_gettime(CLOCK_MONOTONIC, &c->deadline);
-    c->deadline.tv_sec += seconds;
+    c->deadline_ns = uv_hrtime() + seconds * UINT64_C(1000000000);
     pthread_cond_signal(&c->wake);
     pthread_mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);

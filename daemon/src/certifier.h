@@ -21,9 +21,6 @@
 #include "datadir.h"
 #include "error.h"
 
-#define PD_CERTIFICATE_SUFFIX ".run.json"
-#define PD_SIGNATURE_SUFFIX ".run.json.sig"
-
 typedef struct pd_certifier pd_certifier;
 
 typedef struct pd_certifier_options {

@@ -23,9 +23,9 @@
 #define NEW_SUFFIX ".new"
 
 /* What belongs to a run beside each other. */
-static const char *const file_suffixes[] = {".photons",  ".photons.tail", ".photons.crc",
-                                            ".daf",      ".daf.zarr",     ".dafs.zip",
-                                            ".run.json", ".run.json.sig", ".0001.photons"};
+static const char *const file_suffixes[] = {
+    ".photons",  ".photons.tail",       ".photons.crc",      ".daf",         ".daf.zarr",
+    ".dafs.zip", PD_CERTIFICATE_SUFFIX, PD_SIGNATURE_SUFFIX, ".0001.photons"};
 
 static int datadir_fail(const char *what, const char *path, pd_error *err) {
     return pd_error_set(err, "%s: %s: %s", path, what, strerror(errno));
@@ -150,6 +150,31 @@ const char *pd_datadir_part_name(char out[PD_PART_NAME_BYTES + 1], const char *r
     else
         snprintf(out, PD_PART_NAME_BYTES + 1, "%.*s.%04" PRIu32, PD_RUN_NAME_BYTES, run, part);
     return out;
+}
+
+bool pd_datadir_has(const pd_datadir *dir, const char *name, const char *suffix) {
+    char file[PD_FILE_NAME_BYTES];
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    return faccessat(dir->fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool pd_datadir_name_of(const char *file, const char *suffix, char name[PD_PART_NAME_BYTES + 1]) {
+    size_t n = strlen(file), end = strlen(suffix);
+    if (n <= end || n - end > PD_PART_NAME_BYTES || strcmp(file + n - end, suffix) != 0)
+        return false;
+    memcpy(name, file, n - end);
+    name[n - end] = 0;
+    return true;
+}
+
+DIR *pd_datadir_list(const pd_datadir *dir, const char *folder) {
+    int fd = openat(dir->fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    int failed = errno;
+    if (!entries && fd >= 0)
+        close(fd);
+    errno = failed;
+    return entries;
 }
 
 uint32_t pd_datadir_name_part(const char *name, char run[PD_PART_NAME_BYTES + 1]) {

@@ -11,6 +11,7 @@
 #ifndef PD_DATADIR_H
 #define PD_DATADIR_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,9 @@ enum {
     PD_FILE_NAME_BYTES = 128 + 32, /* of a file in the folder, with the NUL */
     PD_RUN_ID_BYTES = 16
 };
+
+#define PD_CERTIFICATE_SUFFIX ".run.json"
+#define PD_SIGNATURE_SUFFIX ".run.json.sig"
 
 /* The folder in a data folder for files in the making and notes. */
 #define PD_HIDDEN_NAME ".photond"
@@ -65,6 +69,15 @@ const char *pd_datadir_file_path(const pd_datadir *dir, const char *name, char p
 
 /* The name of a part's files: the run's own for the first, NAME.0001 for the second. Returns `out`. */
 const char *pd_datadir_part_name(char out[PD_PART_NAME_BYTES + 1], const char *run, uint32_t part);
+
+/* Whether the folder has NAME followed by `suffix`, whatever it is. */
+bool pd_datadir_has(const pd_datadir *dir, const char *name, const char *suffix);
+
+/* Whether a file's name ends in `suffix`, and what stands before it. */
+bool pd_datadir_name_of(const char *file, const char *suffix, char name[PD_PART_NAME_BYTES + 1]);
+
+/* The folder itself ("."), or PD_HIDDEN_NAME in it, to be read. NULL with errno. */
+DIR *pd_datadir_list(const pd_datadir *dir, const char *folder);
 
 /* The part that a name of files is of, and the run's name. */
 uint32_t pd_datadir_name_part(const char *name, char run[PD_PART_NAME_BYTES + 1]);

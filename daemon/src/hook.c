@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "log.h"
 
@@ -40,9 +41,7 @@ typedef struct hook_process {
 } hook_process;
 
 static uint64_t hook_now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return uv_hrtime() / 1000000;
 }
 
 /* ---- what it is told ---- */
@@ -61,22 +60,16 @@ static int hook_tell_place(hook_process *p, const pd_datadir *dir, const char *k
     return n > 0 && (size_t)n < sizeof path ? hook_tell(p, key, path) : -1;
 }
 
-static bool hook_is_there(const pd_datadir *dir, const char *name, const char *suffix) {
-    char file[PD_FILE_NAME_BYTES];
-    snprintf(file, sizeof file, "%s%s", name, suffix);
-    return faccessat(dir->fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static int hook_tell_certificate(hook_process *p, const pd_datadir *dir, const char *name) {
     char file[PD_FILE_NAME_BYTES];
-    snprintf(file, sizeof file, "%s.run.json", name);
+    snprintf(file, sizeof file, "%s" PD_CERTIFICATE_SUFFIX, name);
     int fd = openat(dir->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
     json_t *json = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
     close(fd);
     const char *sha256 = json_string_value(json_object_get(json_object_get(json, "file"), "sha256"));
-    int failed = hook_tell_place(p, dir, "PHOTOND_CERTIFICATE", name, ".run.json");
+    int failed = hook_tell_place(p, dir, "PHOTOND_CERTIFICATE", name, PD_CERTIFICATE_SUFFIX);
     if (!failed && sha256)
         failed = hook_tell(p, "PHOTOND_SHA256", sha256);
     json_decref(json);
@@ -90,9 +83,9 @@ static int hook_tell_all(hook_process *p, const pd_datadir *dir, const char *nam
         hook_tell(p, "PHOTOND_PART", part) != 0 ||
         hook_tell_place(p, dir, "PHOTOND_FILE", name, ".photons") != 0)
         return -1;
-    const char *export = hook_is_there(dir, run, ".daf")        ? ".daf"
-                         : hook_is_there(dir, run, ".daf.zarr") ? ".daf.zarr"
-                                                                : NULL;
+    const char *export = pd_datadir_has(dir, run, ".daf")        ? ".daf"
+                         : pd_datadir_has(dir, run, ".daf.zarr") ? ".daf.zarr"
+                                                                 : NULL;
     if (export && hook_tell_place(p, dir, "PHOTOND_EXPORT", run, export) != 0)
         return -1;
     return hook_tell_certificate(p, dir, name);

@@ -132,12 +132,6 @@ static void keeper_failed(pd_keeper *k, const char *name, const pd_error *why) {
     failed->again_s = failed->again_s < KEEPER_AGAIN_MOST_S / 2 ? 2 * failed->again_s : KEEPER_AGAIN_MOST_S;
 }
 
-static bool keeper_file_is_there(const pd_keeper *k, const char *name) {
-    char file[PD_FILE_NAME_BYTES];
-    snprintf(file, sizeof file, "%s.photons", name);
-    return faccessat(k->dir->fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static void keeper_do(pd_keeper *k, const char *name) {
     char note[PD_NOTE_BYTES];
     const pd_hook hook = {.program = k->options.hook,
@@ -145,7 +139,7 @@ static void keeper_do(pd_keeper *k, const char *name) {
                           .stopping = keeper_is_stopping,
                           .ctx = k};
     pd_error why = {""};
-    if (*hook.program && keeper_file_is_there(k, name)) {
+    if (*hook.program && pd_datadir_has(k->dir, name, ".photons")) {
         if (pd_hook_run(&hook, k->dir, name, &why) != 0) {
             keeper_failed(k, name, &why);
             return;
@@ -173,11 +167,11 @@ static bool keeper_is_due(const pd_keeper *k, const char *name, struct timespec 
 
 static void keeper_notes_do(pd_keeper *k, struct timespec *until) {
     uint64_t left = 0;
-    DIR *entries = pd_notes_open(k->dir);
+    DIR *entries = pd_datadir_list(k->dir, PD_HIDDEN_NAME);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e && !keeper_is_stopping(k);
          e = readdir(entries)) {
         char name[PD_PART_NAME_BYTES + 1];
-        if (!pd_note_is(e->d_name, PD_NOTE_FINAL, name))
+        if (!pd_datadir_name_of(e->d_name, PD_NOTE_FINAL, name))
             continue;
         left++;
         if (keeper_is_held(k, name) || !keeper_is_due(k, name, until))

@@ -3,9 +3,6 @@
 #ifndef PD_NOTES_H
 #define PD_NOTES_H
 
-#include <dirent.h>
-#include <stdbool.h>
-
 #include "datadir.h"
 
 #define PD_NOTE_CERTIFY ".certify"         /* it has no certificate yet (certifier.h) */
@@ -17,16 +14,10 @@ enum { PD_NOTE_BYTES = PD_FILE_NAME_BYTES + 16 };
 /* The note's path, from the data folder. */
 void pd_note_path(char ret[PD_NOTE_BYTES], const char *name, const char *suffix);
 
-/* Whether a file of .photond is such a note, and of which name. */
-bool pd_note_is(const char *file, const char *suffix, char name[PD_PART_NAME_BYTES + 1]);
-
 /* Makes one. Returns 0 or a negative errno. */
 PD_MUST_USE int pd_note_make(const pd_datadir *dir, const char *name, const char *suffix);
 
 /* The file `from` of the folder becomes one. Returns 0 or a negative errno: it is there still. */
 PD_MUST_USE int pd_note_take(const pd_datadir *dir, const char *from, const char *name, const char *suffix);
-
-/* .photond, to be read; NULL: it cannot be. */
-DIR *pd_notes_open(const pd_datadir *dir);
 
 #endif

@@ -322,12 +322,8 @@ static void recovery_run(recovery *r, recovery_part *parts, size_t n) {
 
 /* The files that a tail is of; false when it is not of ours. */
 static bool recovery_name(const struct dirent *entry, recovery_part *part) {
-    size_t n = strlen(entry->d_name), suffix = sizeof recovery_suffix - 1;
-    if (n <= suffix || n - suffix > PD_PART_NAME_BYTES ||
-        strcmp(entry->d_name + n - suffix, recovery_suffix) != 0)
+    if (!pd_datadir_name_of(entry->d_name, recovery_suffix, part->name))
         return false;
-    memcpy(part->name, entry->d_name, n - suffix);
-    part->name[n - suffix] = 0;
     part->number = pd_datadir_name_part(part->name, part->run);
     return wire_run_name_fault(part->run) == NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "cli/output.h"
 #include "rehearse_private.h"
@@ -17,9 +18,7 @@ static void rehearse_stop(int number) {
 }
 
 double pd_rehearse__now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)uv_hrtime() / 1e9;
 }
 
 void pd_rehearse__sleep(double seconds) {

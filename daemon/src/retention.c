@@ -18,7 +18,8 @@
 static const char photons_suffix[] = ".photons";
 
 /* What lies beside NAME.photons; the file itself goes last, so that a removal that is cut short is gone on with. */
-static const char *const beside[] = {".run.json.sig", ".run.json", ".photons.crc"};
+static const char *const beside[] = {PD_SIGNATURE_SUFFIX, PD_CERTIFICATE_SUFFIX,
+                                     ".photons" D7_CHECKSUMS_SUFFIX};
 static const char *const exports[] = {".daf", ".daf.zarr"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -97,9 +98,7 @@ static int kept_add(kept_runs *k, const pd_retention *r, const char *name) {
     run->parts[0] = pd_datadir_name_part(name, run->name);
     for (size_t i = 0; i < COUNT(beside); i++)
         run->bytes += file_bytes(k->dir, name, beside[i], &ignored);
-    char tail[PD_FILE_NAME_BYTES];
-    snprintf(tail, sizeof tail, "%s.photons.tail", name);
-    run->busy = r->busy(r->ctx, name) || faccessat(k->dir->fd, tail, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    run->busy = r->busy(r->ctx, name) || pd_datadir_has(k->dir, name, ".photons" D7_TAIL_SUFFIX);
     return 0;
 }
 
@@ -119,7 +118,7 @@ static int kept_join(kept_run *to, kept_run *from) {
     return 0;
 }
 
-static int kept_gather(kept_runs *k) {
+static int kept_gather(kept_runs *k, const pd_retention *r) {
     size_t n = 0;
     if (k->n == 0)
         return 0;
@@ -135,7 +134,8 @@ static int kept_gather(kept_runs *k) {
     }
     k->n = n;
     for (size_t i = 0; i < n; i++) {
-        k->runs[i].bytes += export_bytes(k->dir, k->runs[i].name);
+        if (r->max_total_bytes)
+            k->runs[i].bytes += export_bytes(k->dir, k->runs[i].name);
         k->bytes += k->runs[i].bytes;
     }
     qsort(k->runs, n, sizeof *k->runs, oldest_first);
@@ -143,23 +143,16 @@ static int kept_gather(kept_runs *k) {
 }
 
 static int kept_read(kept_runs *k, const pd_retention *r) {
-    int fd = openat(k->dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *entries = pd_datadir_list(k->dir, ".");
     int failed = entries ? 0 : -1;
-    if (!entries && fd >= 0)
-        close(fd);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e && !failed; e = readdir(entries)) {
-        size_t n = strlen(e->d_name), suffix = sizeof photons_suffix - 1;
         char name[PD_PART_NAME_BYTES + 1];
-        if (n <= suffix || n - suffix >= sizeof name || strcmp(e->d_name + n - suffix, photons_suffix) != 0)
-            continue;
-        memcpy(name, e->d_name, n - suffix);
-        name[n - suffix] = 0;
-        failed = kept_add(k, r, name);
+        if (pd_datadir_name_of(e->d_name, photons_suffix, name))
+            failed = kept_add(k, r, name);
     }
     if (entries)
         closedir(entries);
-    return failed ? failed : kept_gather(k);
+    return failed ? failed : kept_gather(k, r);
 }
 
 static void kept_free(kept_runs *k) {
@@ -186,14 +179,15 @@ static bool part_may_go(const pd_datadir *dir, const char *name, uint8_t id[PD_R
     return may;
 }
 
-static bool run_may_go(const kept_runs *k, const kept_run *run) {
+/* exported: what its exports take by now */
+static bool run_may_go(const kept_runs *k, const kept_run *run, uint64_t exported) {
     uint8_t id[PD_RUN_ID_BYTES];
     bool may = !run->busy, summed = false;
     for (size_t i = 0; i < run->n_parts && may; i++) {
         char name[PD_PART_NAME_BYTES + 1];
         may = part_may_go(k->dir, pd_datadir_part_name(name, run->name, run->parts[i]), id, i == 0, &summed);
     }
-    return may && (!summed || export_bytes(k->dir, run->name) > 0);
+    return may && (!summed || exported > 0);
 }
 
 /* ---- the removal ---- */
@@ -222,12 +216,11 @@ static int remove_exports(const pd_datadir *dir, const char *name) {
 
 /* What recoveries cut off: .cut.0, .cut.1, ... The last goes first, so that none is forgotten. */
 static int remove_cuts(const pd_datadir *dir, const char *name) {
-    char suffix[32], file[PD_FILE_NAME_BYTES];
+    char suffix[32];
     unsigned n = 0;
-    do {
+    do
         snprintf(suffix, sizeof suffix, ".photons.cut.%u", n++);
-        snprintf(file, sizeof file, "%s%s", name, suffix);
-    } while (faccessat(dir->fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    while (pd_datadir_has(dir, name, suffix));
     for (n--; n > 0; n--) {
         snprintf(suffix, sizeof suffix, ".photons.cut.%u", n - 1);
         if (remove_file(dir, name, suffix) != 0)
@@ -268,12 +261,13 @@ static void retention_remove(const pd_retention *r, kept_runs *k) {
         if (run->busy)
             continue;
         left--;
-        if (!run_may_go(k, run) || remove_run(k, run) != 0)
+        uint64_t exported = export_bytes(k->dir, run->name);
+        if (!run_may_go(k, run, exported) || remove_run(k, run) != 0)
             continue;
         k->bytes -= run->bytes;
         pd_count(&r->counters->runs_removed, 1);
         pd_log(PD_LOG_INFO, "run %s: removed (%zu files, %" PRIu64 " bytes): %s", run->name, run->n_parts,
-               run->bytes, many ? "keep_last" : "max_total_bytes");
+               run->bytes + (r->max_total_bytes ? 0 : exported), many ? "keep_last" : "max_total_bytes");
     }
 }
 

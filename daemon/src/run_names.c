@@ -86,13 +86,9 @@ int pd_run_names_add(pd_run_names *names, const pd_datadir *dir, const pd_disk *
         return pd_error_set(err, "out of memory");
     names->folders = folders;
     folders[names->n_folders++] = (known_folder){dir, disk};
-    int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!entries) {
-        if (fd >= 0)
-            close(fd);
+    DIR *entries = pd_datadir_list(dir, ".");
+    if (!entries)
         return pd_error_set(err, "%s: cannot be searched for runs: %s", dir->path, strerror(errno));
-    }
     bool full = false;
     char name[PD_RUN_NAME_BYTES + 1];
     for (struct dirent *e = readdir(entries); e && !full; e = readdir(entries))

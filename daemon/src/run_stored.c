@@ -147,12 +147,9 @@ int pd_run_stored_last(pd_run_stored *stored, const pd_datadir *dir, const char 
     uint32_t n_parts = 1;
     DIR *entries = opendir(dir->path);
     for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
-        char part[PD_FILE_NAME_BYTES];
-        size_t n = strlen(e->d_name);
-        if (n <= 8 || n >= sizeof part || strcmp(e->d_name + n - 8, ".photons") != 0)
-            continue;
-        snprintf(part, sizeof part, "%.*s", (int)(n - 8), e->d_name);
-        if (pd_datadir_name_part(part, run) == 0 || strcmp(run, name) != 0)
+        char part[PD_PART_NAME_BYTES + 1];
+        if (!pd_datadir_name_of(e->d_name, ".photons", part) || pd_datadir_name_part(part, run) == 0 ||
+            strcmp(run, name) != 0)
             continue;
         pd_datadir_file_path(dir, part, path);
         stored_later(stored, path, &n_parts);

@@ -46,6 +46,9 @@ typedef struct d7__entry {
     size_t n_head;
 } d7__entry;
 
+/* Zeros of so many bytes or fewer before the epilogue are the format's. */
+enum { D7__SPARE_BYTES = 2 };
+
 /* Does an entry go on in a next block though one would have had room for it? */
 static inline bool d7__entry_runs_on(const d7__entry *e) {
     return e->bytes + 2 <= D7_BLOCK_BYTES && e->offset % D7_BLOCK_BYTES != 0 &&

@@ -165,7 +165,7 @@ static int read_page(const d7__field *message, const d7__index_sink *sink) {
         sink->form->n_unknown += page.n_unknown > 0;
         sink->form->twisted |= page.twisted;
     }
-    return sink->page(sink->ctx, page.dataset_id, page.offset);
+    return sink->page ? sink->page(sink->ctx, page.dataset_id, page.offset) : 0;
 }
 
 static int read_attribute(const d7__field *message, const d7__index_sink *sink) {
@@ -182,7 +182,7 @@ static int read_attribute(const d7__field *message, const d7__index_sink *sink) 
             a.value_bytes = f.n_bytes;
         }
     }
-    return sink->attribute(sink->ctx, &a);
+    return sink->attribute ? sink->attribute(sink->ctx, &a) : 0;
 }
 
 /* Writers put fields that are not known here behind the others. */

@@ -58,7 +58,7 @@ static inline bool d7__index_is_odd(const d7__index_form *f) {
     return f->twisted || (f->n_unknown && f->n_unknown != f->n_pages);
 }
 
-/* Takes what an Index holds, in order; anything but 0 stops the reading and is returned. */
+/* Takes what an Index holds, in order; anything but 0 stops the reading and is returned. NULL: not asked for. */
 typedef struct d7__index_sink {
     void *ctx;
     d7__index_form *form; /* NULL: not asked for */

@@ -24,7 +24,7 @@
 #include "level.h"
 #include "reader_pages.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES, SPARE_BYTES = 2 };
+enum { SCAN_WINDOW_BYTES = 1 << 20, HOP_WINDOW_BYTES = 2 * D7_BLOCK_BYTES };
 
 static void add(d7_reader *r, d7_problem_code code, uint64_t offset, const char *text) {
     d7_problem p = d7__problem(code, offset, "%s", text);
@@ -207,7 +207,7 @@ static int check_gap(d7_reader *r, uint64_t from, uint64_t to, const d7__entry *
         gap.offset = from;
         add_lost(r, D7_PROBLEM_BAD_FRAME, &gap, "zeros between entries");
     } else {
-        return padding || to <= from + SPARE_BYTES ? 0 : add_padding(r, from, to);
+        return padding || to <= from + D7__SPARE_BYTES ? 0 : add_padding(r, from, to);
     }
     if (list_begins && only_island_lost(r, r->progress.last_entry, from, to))
         return 0;
@@ -320,13 +320,13 @@ static d7__kind kind_of(const d7__entry *entry, bool *ret_exact) {
 
 /* ---- scanning ---- */
 
-/* One entry of a scan that came from `from`. */
 /* What lies between `from` and the entry that was found is over. */
 static int come_to(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry, bool padding) {
     return after_damage ? end_broken(r, entry->offset, false)
                         : check_gap(r, from, entry->offset, entry, padding, false);
 }
 
+/* One entry of a scan that came from `from`. */
 static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
     bool exact, follows = !after_damage && entry->offset == d7__frame_begin(from);
     d7__kind kind = kind_of(entry, &exact);
@@ -476,17 +476,10 @@ static int survey_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
     return 0;
 }
 
-static int survey_attribute(void *ctx, const d7_attribute *a) {
-    (void)ctx;
-    (void)a;
-    return 0;
-}
-
 static survey look_at(const d7_reader *r, const d7__entry *entry, d7__cursor body) {
     survey s = {.reader = r, .end = entry->offset, .sound = true, .ordered = true};
     d7__index_form form = {0};
-    const d7__index_sink sink = {
-        .ctx = &s, .form = &form, .page = survey_page, .attribute = survey_attribute};
+    const d7__index_sink sink = {.ctx = &s, .form = &form, .page = survey_page};
     s.sound &= d7__index_read(body, &sink) == 0 && !d7__index_is_odd(&form);
     return s;
 }
@@ -520,7 +513,7 @@ static int know_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
 }
 
 static void read_list(listing *l, d7__cursor body, int (*page)(void *, uint64_t, uint64_t)) {
-    const d7__index_sink sink = {.ctx = l, .page = page, .attribute = survey_attribute};
+    const d7__index_sink sink = {.ctx = l, .page = page};
     (void)!d7__index_read(body, &sink);
 }
 
@@ -534,6 +527,8 @@ static bool is_off_level(const d7_reader *r, d7__cursor body, d7_group group) {
     listing l = {.reader = r};
     bool enough = true;
     d7__level_begin(&l.level, r, group);
+    if (l.level.n < 2)
+        return false;
     count_known(&l.level, r);
     read_list(&l, body, count_page);
     d7__level_drop_empty(&l.level);
@@ -552,18 +547,11 @@ static bool is_doubtful(const d7_reader *r, const survey *s, d7__cursor body) {
            (!s->ordered || is_off_level(r, body, D7_GROUP_PHOTONS) || is_off_level(r, body, D7_GROUP_TAGS));
 }
 
-static size_t all_pages(const d7_reader *r) {
-    size_t n = 0;
-    for (size_t i = 0; i < r->header.n_datasets; i++)
-        n += r->datasets[i].n_pages;
-    return n;
-}
-
 /* The pages are there, and as they are listed: the writer's lists are so. */
 static bool is_confirmed(const d7_reader *r, const survey *s, d7__cursor body, size_t n_before) {
     listing l = {.reader = r};
     read_list(&l, body, know_page);
-    return l.n_known == s->n_pages && all_pages(r) == n_before + s->n_pages;
+    return l.n_known == s->n_pages && d7_reader_pages(r) == n_before + s->n_pages;
 }
 
 /* Scans [covered, end), and finds the index entry again that was found before. */
@@ -591,7 +579,7 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
          * another part. */
         bool island = s.sound && s.has_pages && s.first_page >= v->covered;
         bool doubtful = island && is_doubtful(r, &s, body);
-        size_t n_before = doubtful ? all_pages(r) : 0;
+        size_t n_before = doubtful ? (size_t)d7_reader_pages(r) : 0;
         uint64_t hole_end =
             island && !doubtful && s.first_page < entry->offset ? s.first_page : entry->offset;
         bool hole = hole_end > d7__frame_begin(v->covered);

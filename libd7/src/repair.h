@@ -124,6 +124,13 @@ static inline d7__page_ref d7__claims_listed(const d7__claims *c, size_t i) {
     return (d7__page_ref){.offset = packed >> 16, .dataset_id = (uint32_t)(packed & UINT16_MAX)};
 }
 
+static inline uint64_t d7__claims_seen_offset(const d7__claims *c, size_t i) {
+    return d7__claims_seen(c, i)->offset;
+}
+
+/* Of the pages listed, sorted, from `low` to `high`: the first at or behind `offset`; `high`: none. */
+size_t d7__claims_find_listed(const d7__claims *c, size_t low, size_t high, uint64_t offset);
+
 /* Before the walk. `global_index`: its offset in a file that is closed as it should be, else 0. Returns 0; D7_ERR_NOMEM. */
 int d7__claims_start(d7__claims *c, d7_reader *r, uint64_t global_index);
 

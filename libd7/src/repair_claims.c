@@ -33,10 +33,6 @@ void d7__claims_free(d7__claims *c) {
     d7__release(&c->r->alloc, c->named);
 }
 
-static uint64_t seen_offset(const d7__claims *c, size_t s) {
-    return d7__claims_seen(c, s)->offset;
-}
-
 static bool follows(const d7__claims *c, uint64_t offset) {
     return d7__frame_begin(c->last_end) == offset;
 }
@@ -150,7 +146,7 @@ int d7__claims_index(d7__claims *c, const d7__entry *e, d7__cursor body,
     if (l.index.kept)
         keep_between(c, &l.index, last && e->offset != c->global_index ? last->offset : 0);
     if (follows(c, e->offset) && c->n_seen)
-        l.index.before = seen_offset(c, c->n_seen - 1);
+        l.index.before = d7__claims_seen_offset(c, c->n_seen - 1);
     if (goes_on(c, &l.index)) {
         last->n += l.index.n;
         last->highest = l.index.highest;
@@ -177,12 +173,10 @@ static void sort_lists(d7__claims *c) {
 
 /* As in the lists. */
 static uint64_t seen_packed(const d7__claims *c, size_t s) {
-    return d7__page_pack(seen_offset(c, s), (uint32_t)d7__claims_seen(c, s)->dataset_id);
+    return d7__page_pack(d7__claims_seen_offset(c, s), (uint32_t)d7__claims_seen(c, s)->dataset_id);
 }
 
-/* Does an index, whose list is sorted, list a page at that place, of whatever dataset? */
-static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t offset) {
-    size_t low = i->first, high = i->first + i->n;
+size_t d7__claims_find_listed(const d7__claims *c, size_t low, size_t high, uint64_t offset) {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (d7__claims_listed(c, middle).offset < offset)
@@ -190,11 +184,17 @@ static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t offset
         else
             high = middle;
     }
-    return low < i->first + i->n && d7__claims_listed(c, low).offset == offset;
+    return low;
+}
+
+/* Does an index, whose list is sorted, list a page at that place, of whatever dataset? */
+static bool lists(const d7__claims *c, const d7__claim_index *i, uint64_t offset) {
+    size_t end = i->first + i->n, at = d7__claims_find_listed(c, i->first, end, offset);
+    return at < end && d7__claims_listed(c, at).offset == offset;
 }
 
 static uint64_t first_page(const d7__claims *c) {
-    uint64_t first = c->n_seen ? seen_offset(c, 0) : UINT64_MAX;
+    uint64_t first = c->n_seen ? d7__claims_seen_offset(c, 0) : UINT64_MAX;
     for (size_t i = 0; i < c->n_indexes; i++)
         first = c->indexes[i].lowest < first ? c->indexes[i].lowest : first;
     return first;
@@ -204,7 +204,7 @@ static size_t find_seen(const d7__claims *c, uint64_t offset) {
     size_t low = 0, high = c->n_seen;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (seen_offset(c, middle) < offset)
+        if (d7__claims_seen_offset(c, middle) < offset)
             low = middle + 1;
         else
             high = middle;
@@ -214,7 +214,7 @@ static size_t find_seen(const d7__claims *c, uint64_t offset) {
 
 static bool is_seen(const d7__claims *c, uint64_t offset) {
     size_t s = find_seen(c, offset);
-    return s < c->n_seen && seen_offset(c, s) == offset;
+    return s < c->n_seen && d7__claims_seen_offset(c, s) == offset;
 }
 
 /* Are most of the pages that it lists there? */
@@ -233,15 +233,16 @@ static uint64_t list_begin(const d7__claims *c, const d7__claim_index *last, con
     /* Where one more was due in between its list may be what is missing. */
     if (!known || (last ? last->offset : 0) / step != i->lowest / step)
         return UINT64_MAX;
-    return seen_offset(c, last ? last->n_seen : 0);
+    return d7__claims_seen_offset(c, last ? last->n_seen : 0);
 }
 
 /* Is a page not listed that follows the one at `begin` in its block? Nothing can have come between them. */
 static bool contradicts(const d7__claims *c, const d7__claim_index *i, uint64_t begin) {
     if (begin == UINT64_MAX || !i->kept)
         return false;
-    for (size_t s = find_seen(c, begin), first = s; s < c->n_seen && seen_offset(c, s) <= i->highest; s++) {
-        uint64_t offset = seen_offset(c, s);
+    for (size_t s = find_seen(c, begin), first = s;
+         s < c->n_seen && d7__claims_seen_offset(c, s) <= i->highest; s++) {
+        uint64_t offset = d7__claims_seen_offset(c, s);
         if ((s > first && !d7__claims_seen(c, s)->joined) ||
             offset / D7_BLOCK_BYTES != begin / D7_BLOCK_BYTES)
             return false;
@@ -449,9 +450,10 @@ static uint64_t first_difference(const d7__claims *c, const d7__claim_index *i, 
 /* A page that goes on in the block of that place may end in another's bytes. */
 static uint64_t whole_pages_before(const d7__claims *c, uint64_t offset) {
     size_t s = find_seen(c, offset);
-    if (offset == UINT64_MAX || s == 0 || seen_offset(c, s - 1) / D7_BLOCK_BYTES == offset / D7_BLOCK_BYTES)
+    if (offset == UINT64_MAX || s == 0 ||
+        d7__claims_seen_offset(c, s - 1) / D7_BLOCK_BYTES == offset / D7_BLOCK_BYTES)
         return offset;
-    return seen_offset(c, s - 1);
+    return d7__claims_seen_offset(c, s - 1);
 }
 
 static uint64_t find_shift(const d7__claims *c, size_t n_trusted) {
@@ -476,11 +478,12 @@ bool d7__claims_is_stray(const d7__claims *c, const d7__claim_index *i) {
 static void mark_unlisted(d7__claims *c) {
     for (size_t s = 0; s < c->n_seen; s++)
         d7__claims_seen(c, s)->unlisted =
-            d7__claims_span(c, seen_offset(c, s)) && !d7__claims_seen(c, s)->listed;
+            d7__claims_span(c, d7__claims_seen_offset(c, s)) && !d7__claims_seen(c, s)->listed;
     for (size_t k = 0; k < c->n_indexes; k++) {
         size_t s = d7__claims_is_stray(c, &c->indexes[k]) ? c->indexes[k].n_seen : c->n_seen;
         /* One that is marked here already is so from an earlier stray one on, with all up to the cover. */
-        for (; s < c->n_seen && !d7__claims_seen(c, s)->unlisted && !d7__claims_span(c, seen_offset(c, s));
+        for (; s < c->n_seen && !d7__claims_seen(c, s)->unlisted &&
+               !d7__claims_span(c, d7__claims_seen_offset(c, s));
              s++)
             d7__claims_seen(c, s)->unlisted = true;
     }

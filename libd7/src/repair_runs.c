@@ -13,10 +13,6 @@
 #include "level.h"
 #include "repair.h"
 
-static uint64_t seen_offset(const d7__claims *c, size_t s) {
-    return d7__claims_seen(c, s)->offset;
-}
-
 /* As an index lists it, or where none says anything. */
 static bool is_right(const d7__claims *c, size_t s) {
     return !d7__claims_seen(c, s)->unlisted;
@@ -48,7 +44,7 @@ static bool index_before(const d7__claims *c, size_t s) {
 /* Where one begins right behind it; 0: none does. */
 static uint64_t index_behind(const d7__claims *c, size_t s) {
     for (size_t k = find_index(c, s + 1); k < c->n_indexes && c->indexes[k].n_seen == s + 1; k++)
-        if (c->indexes[k].before == seen_offset(c, s) && c->indexes[k].standing != D7__CLAIM_MOVED)
+        if (c->indexes[k].before == d7__claims_seen_offset(c, s) && c->indexes[k].standing != D7__CLAIM_MOVED)
             return c->indexes[k].offset;
     return 0;
 }
@@ -59,12 +55,12 @@ static bool is_joined_behind(const d7__claims *c, size_t s) {
 
 /* Are all pages before it right, up to one that begins in an earlier block, or to an index? */
 static bool is_right_before(const d7__claims *c, size_t s) {
-    uint64_t block = seen_offset(c, s) / D7_BLOCK_BYTES;
+    uint64_t block = d7__claims_seen_offset(c, s) / D7_BLOCK_BYTES;
     while (d7__claims_seen(c, s)->joined) {
         s--;
         if (!is_right(c, s))
             return false;
-        if (seen_offset(c, s) / D7_BLOCK_BYTES < block)
+        if (d7__claims_seen_offset(c, s) / D7_BLOCK_BYTES < block)
             return true;
     }
     return index_before(c, s);
@@ -72,12 +68,12 @@ static bool is_right_before(const d7__claims *c, size_t s) {
 
 /* The same behind it, up to one that begins in a later block than that in which it ends. */
 static bool is_right_behind(const d7__claims *c, size_t s) {
-    uint64_t end = is_joined_behind(c, s) ? seen_offset(c, s + 1) : index_behind(c, s);
+    uint64_t end = is_joined_behind(c, s) ? d7__claims_seen_offset(c, s + 1) : index_behind(c, s);
     while (is_joined_behind(c, s)) {
         s++;
         if (!is_right(c, s))
             return false;
-        if (seen_offset(c, s) / D7_BLOCK_BYTES > (end - 1) / D7_BLOCK_BYTES)
+        if (d7__claims_seen_offset(c, s) / D7_BLOCK_BYTES > (end - 1) / D7_BLOCK_BYTES)
             return true;
     }
     return index_behind(c, s) != 0;
@@ -90,23 +86,10 @@ static bool is_alone(const d7__claims *c, size_t s) {
 
 /* ---- pages that are not listed ---- */
 
-/* The first page listed, and not seen, at or behind `offset`. */
-static size_t find_listed(const d7__claims *c, uint64_t offset) {
-    size_t low = 0, high = c->n_listed;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d7__claims_listed(c, middle).offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Is page s listed as another dataset's? */
 static bool is_conflict(const d7__claims *c, size_t s, size_t *ret_listed) {
     const d7__seen_page *page = d7__claims_seen(c, s);
-    *ret_listed = find_listed(c, page->offset);
+    *ret_listed = d7__claims_find_listed(c, 0, c->n_listed, page->offset);
     return !page->listed && *ret_listed < c->n_listed &&
            d7__claims_listed(c, *ret_listed).offset == page->offset;
 }
@@ -126,8 +109,11 @@ static void believe_pages(d7__claims *c) {
 /* ---- places that are listed where nothing can be ---- */
 
 static bool is_inside(const d7__claims *c, size_t s, uint64_t offset) {
-    uint64_t end = s == 0 ? 0 : is_joined_behind(c, s - 1) ? seen_offset(c, s) : index_behind(c, s - 1);
-    return end && offset > seen_offset(c, s - 1) && offset < end && is_right(c, s - 1) && is_alone(c, s - 1);
+    uint64_t end = s == 0                       ? 0
+                   : is_joined_behind(c, s - 1) ? d7__claims_seen_offset(c, s)
+                                                : index_behind(c, s - 1);
+    return end && offset > d7__claims_seen_offset(c, s - 1) && offset < end && is_right(c, s - 1) &&
+           is_alone(c, s - 1);
 }
 
 static void drop_impossible(d7__claims *c) {

@@ -14,7 +14,7 @@
 #include "error.h"
 #include "reader_pages.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, SPARE_BYTES = 2 };
+enum { SCAN_WINDOW_BYTES = 1 << 20 };
 
 typedef struct hole {
     uint64_t from, to;
@@ -97,23 +97,10 @@ static int framed_hole_begin(survey *s, const d7__entry *e) {
     return 0;
 }
 
-static int no_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
-    (void)ctx;
-    (void)dataset_id;
-    (void)offset;
-    return 0;
-}
-
-static int no_attribute(void *ctx, const d7_attribute *attribute) {
-    (void)ctx;
-    (void)attribute;
-    return 0;
-}
-
 /* Is an entry what it says that it is? */
 static bool makes_sense(const survey *s, const d7__entry *e, d7__kind kind, d7__cursor body,
                         uint64_t *ret_dataset) {
-    static const d7__index_sink nothing = {.page = no_page, .attribute = no_attribute};
+    static const d7__index_sink nothing = {0};
     uint64_t index;
     switch (kind) {
     case D7__KIND_DATA:
@@ -188,7 +175,7 @@ static int survey_next(survey *s, uint64_t at, d7__found *ret_found, d7__entry *
         return 0;
     bool index_missing = kind != D7__KIND_INDEX && offset / D7_BLOCK_BYTES >= s->due;
     rc = gap_is_hole(s, expected, offset, &is_hole, err);
-    bool padding = !is_hole && !index_missing && offset - expected > SPARE_BYTES;
+    bool padding = !is_hole && !index_missing && offset - expected > D7__SPARE_BYTES;
     if (rc == 0 && (is_hole || index_missing || padding) && hole_begin(s, expected) != 0)
         return d7__reader_no_memory(s->r, err);
     if (rc == 0 && padding)

@@ -90,20 +90,13 @@ static int find_last_island(d7_writer *w, d7_reader *r, uint64_t *ret_end, d7_er
     return 0;
 }
 
-static int ignore_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
-    (void)ctx;
-    (void)dataset_id;
-    (void)offset;
-    return 0;
-}
-
 static int take_for_island(void *ctx, const d7_attribute *a) {
     return d7__writer_keep_attribute(ctx, a, D7__ATTRIBUTE_SPAN);
 }
 
 /* Attributes that went ahead of their island: of the entries after `from`, the end of the last one. */
 static int take_ahead(d7_writer *w, d7_reader *r, uint64_t from, d7_error *err) {
-    const d7__index_sink sink = {.ctx = w, .page = ignore_page, .attribute = take_for_island};
+    const d7__index_sink sink = {.ctx = w, .attribute = take_for_island};
     w->index_run = from == r->source.size;
     for (;;) {
         d7__found found;

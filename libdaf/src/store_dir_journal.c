@@ -152,15 +152,13 @@ static int restore(daf__dir_store *s, const daf__dir_step *step) {
 
 static int undo(daf__dir_store *s, const daf__dir_plan *p, const daf__dir_step *step) {
     const daf_io *io = s->settings.io;
-    daf__stamp now;
     if (step->kind == DAF__STEP_MAKE_FOLDER) {
         io->unlink(io->context, s->fd, step->key, AT_REMOVEDIR); /* one that holds something stays */
         return 0;
     }
     if (step->kept[0])
         return restore(s, step);
-    if (step->kind != DAF__STEP_PUT || !daf__dir_look(s, step->key, &now) ||
-        !same_file(p, &now, &step->placed))
+    if (step->kind != DAF__STEP_PUT || !daf__dir_is_placed(s, p, step))
         return 0;
     return io->unlink(io->context, s->fd, step->key, 0) == 0 || errno == ENOENT ? 0 : errno;
 }

@@ -2,7 +2,6 @@
 import json
 import os
 import socket
-import subprocess
 
 import ingest
 import photond
@@ -13,17 +12,6 @@ from ingest import pb
 np = require.module("numpy")
 
 CONFIG = {"sync_interval_ms": 50, "export_interval_s": 3600}
-
-
-def ctl(daemon, *arguments, expect=0):
-    return photond.tool("photonctl", *arguments, "--control", daemon.control, expect=expect)
-
-
-def refused(daemon, *arguments):
-    """What is said when the daemon refuses."""
-    done = subprocess.run([require.built("photonctl"), *arguments, "--control", daemon.control], stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1, done
-    return done.stderr
 
 
 def producer(daemon, name):
@@ -42,13 +30,13 @@ def stops_a_run():
         run = c.open("scan")
         c.batch(run, photons())
         c.wait_ack(run, received=1)
-        assert ctl(daemon, "stop", "scan") == "scan: closed\n"
+        assert daemon.ctl("stop", "scan") == "scan: closed\n"
         assert c.wait(pb.Closed).last_sequence == 1
         assert stored.File(daemon.path("scan.photons")).state == "closed"
         assert "it was stopped by photonctl" in daemon.log()
-        assert "there is no open run scan" in refused(daemon, "stop", "scan")
+        assert "there is no open run scan" in daemon.ctl_refused("stop", "scan")
         second = c.open("scan-two")  # the connection lives on
-        assert json.loads(ctl(daemon, "stop", "scan-two", "--no-wait", "--json"))["run"] == "scan-two"
+        assert json.loads(daemon.ctl("stop", "scan-two", "--no-wait", "--json"))["run"] == "scan-two"
         c.wait(pb.Closed)
         assert second.run != run.run
 
@@ -61,10 +49,10 @@ def a_failed_run_says_why():
         c.batch(run, photons())
         c.wait_ack(run, durable=1)  # the first is synced at once, the next one in an hour
         os.unlink(daemon.path("lost.photons"))
-        said = refused(daemon, "stop", "lost")
+        said = daemon.ctl_refused("stop", "lost")
         assert "run lost failed" in said and "by another program" in said, said
-        assert "the daemon is not OK" in refused(daemon, "start", "next")
-        assert ctl(daemon, "start", "next", "--force") == "next: armed\n"
+        assert "the daemon is not OK" in daemon.ctl_refused("start", "next")
+        assert daemon.ctl("start", "next", "--force") == "next: armed\n"
 
 
 def exports_at_once():
@@ -74,11 +62,11 @@ def exports_at_once():
         for n in (1, 2, 3):
             c.batch(run, photons())
             c.wait_ack(run, received=n)
-            assert ctl(daemon, "export", "shown") == "shown: running\n"
+            assert daemon.ctl("export", "shown") == "shown: running\n"
             got = photond.tool("daf", "get", daemon.path("shown.daf"), "scalar", "photons", "--format", "text")
             assert got.strip() == str(1000 * n), got
         c.open("bare", summary=pb.SummaryOptions(enabled=pb.SWITCH_OFF))
-        assert "run bare has no summaries" in refused(daemon, "export", "bare")
+        assert "run bare has no summaries" in daemon.ctl_refused("export", "bare")
 
 
 def flushes_and_notes():
@@ -88,56 +76,52 @@ def flushes_and_notes():
         run = c.open("kept")
         c.batch(run, photons())
         c.wait_ack(run, received=1)
-        assert ctl(daemon, "flush", "kept") == "kept: running\n"
-        assert own(daemon, "kept")["sequence_durable"] == 1
-        ctl(daemon, "flush", "kept")  # nothing has come since
+        assert daemon.ctl("flush", "kept") == "kept: running\n"
+        assert daemon.run_status("kept")["sequence_durable"] == 1
+        daemon.ctl("flush", "kept")  # nothing has come since
         c.batch(run, photons())
         c.wait_ack(run, received=2)
-        assert ctl(daemon, "note", "kept", "buffer \u00e4\nexchanged") == "kept: running\n"
-        assert own(daemon, "kept")["sequence_durable"] == 2
-        ctl(daemon, "note", "kept", "and again")  # durable without any data
+        assert daemon.ctl("note", "kept", "buffer \u00e4\nexchanged") == "kept: running\n"
+        assert daemon.run_status("kept")["sequence_durable"] == 2
+        daemon.ctl("note", "kept", "and again")  # durable without any data
         daemon.kill()
         daemon.start()
-        assert own(daemon, "kept")["sequence_durable"] == 2
-        assert ctl(daemon, "note", "kept", "after the crash") == "kept: detached\n"
-        ctl(daemon, "stop", "kept")
+        assert daemon.run_status("kept")["sequence_durable"] == 2
+        assert daemon.ctl("note", "kept", "after the crash") == "kept: detached\n"
+        daemon.ctl("stop", "kept")
         notes = [json.loads(v) for k, v in sorted(stored.File(daemon.path("kept.photons")).attributes.items())
                  if k.startswith("photond.marker.")]
         assert [(n["item"], n["text"]) for n in notes] == [(2000, "buffer \u00e4\nexchanged"), (2000, "and again"),
                                                            (2000, "after the crash")], notes
-        assert "there is no open run kept" in refused(daemon, "flush", "kept")
+        assert "there is no open run kept" in daemon.ctl_refused("flush", "kept")
         producer(daemon, "two").open("more")
-        assert "it is empty" in refused(daemon, "note", "more", "")
-        assert "longer than 2000 bytes" in refused(daemon, "note", "more", "x" * 2001)
-
-
-def own(daemon, name):
-    return next(r for r in daemon.status()["runs"] if r["name"] == name)
+        assert "it is empty" in daemon.ctl_refused("note", "more", "")
+        assert "longer than 2000 bytes" in daemon.ctl_refused("note", "more", "x" * 2001)
 
 
 def a_producer_joins_an_announced_run():
     with photond.Daemon(config=CONFIG) as daemon:
         c = producer(daemon, "cam")
         assert "announced" in ingest.refused(lambda: c.open(""), pb.ERROR_BAD_NAME).text
-        assert ctl(daemon, "start", "tags-only", "--profile", "lintag") == "tags-only: armed\n"
-        ctl(daemon, "start", "tonight")
-        ctl(daemon, "start", "tomorrow")
-        ctl(daemon, "start", "never")
-        assert "tonight                  armed, for a producer with profile -" in ctl(daemon, "runs")
+        assert daemon.ctl("start", "tags-only", "--profile", "lintag") == "tags-only: armed\n"
+        daemon.ctl("start", "tonight")
+        daemon.ctl("start", "tomorrow")
+        daemon.ctl("start", "never")
+        assert "tonight                  armed, for a producer with profile -" in daemon.ctl("runs")
         assert [a["name"] for a in daemon.status()["armed"]] == ["tags-only", "tonight", "tomorrow", "never"]
-        assert "waits for its producer already" in refused(daemon, "start", "tonight")
-        assert ctl(daemon, "stop", "never") == "never: disarmed\n"
+        assert "waits for its producer already" in daemon.ctl_refused("start", "tonight")
+        assert daemon.ctl("stop", "never") == "never: disarmed\n"
         assert c.open("").name == "tonight"
-        assert "run tonight is open already" in refused(daemon, "start", "tonight")
+        assert "run tonight is open already" in daemon.ctl_refused("start", "tonight")
         own = c.open("tomorrow")  # by its name: the announcement is fulfilled as well
         assert [a["name"] for a in daemon.status()["armed"]] == ["tags-only"]
         c.batch(own, photons())
         c.close(own)
         assert c.open("", profile="lintag").name == "tags-only"
         assert daemon.status()["armed"] == []
-        assert "no profile \"nikon\" is configured" in refused(daemon, "start", "x", "--profile", "nikon")
+        assert "no profile \"nikon\" is configured" in daemon.ctl_refused("start", "x", "--profile", "nikon")
         for name in ("", "a/b", ".hidden", "x.photons", "y" * 200):
-            assert "the name: " in refused(daemon, "start", name), name
+            assert "the name: " in daemon.ctl_refused("start", name), name
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(60)
             s.connect(daemon.control[5:])
@@ -146,20 +130,20 @@ def a_producer_joins_an_announced_run():
                 answers.write('{"command": "start", "run": "many-%d"}\n' % i)
                 answers.flush()
                 assert json.loads(answers.readline())["ok"], i
-        assert "more are not allowed" in refused(daemon, "start", "one-more")
+        assert "more are not allowed" in daemon.ctl_refused("start", "one-more")
 
 
 def drains():
     with photond.Daemon(config=CONFIG) as daemon:
         c = producer(daemon, "cam")
         run = c.open("on")
-        assert ctl(daemon, "drain") == "new runs are refused; 1 are open\n"
+        assert daemon.ctl("drain") == "new runs are refused; 1 are open\n"
         assert "drained" in ingest.refused(lambda: c.open("off"), pb.ERROR_SHUTTING_DOWN).text
-        assert "drained" in refused(daemon, "start", "off")
+        assert "drained" in daemon.ctl_refused("start", "off")
         c.batch(run, photons())
         c.wait_ack(run, received=1)  # what is open goes on
-        assert daemon.status()["draining"] and "takes no new runs" in ctl(daemon, "status")
-        ctl(daemon, "drain", "--off")
+        assert daemon.status()["draining"] and "takes no new runs" in daemon.ctl("status")
+        daemon.ctl("drain", "--off")
         assert not daemon.status()["draining"]
         c.open("again")
 

@@ -23,10 +23,6 @@ class Two(photond.Daemon):
         self.config = {**config, "volumes": {"spare.disk": {"data_dir": self.second}}}
 
 
-def own(daemon, name):
-    return next(r for r in daemon.status()["runs"] if r["name"] == name)
-
-
 def runs_on_both_survive_a_kill():
     with Two() as daemon:
         rng = np.random.default_rng(1)
@@ -43,8 +39,8 @@ def runs_on_both_survive_a_kill():
             for i in range(2):
                 c.batch(run, sent[name][i])
             c.wait_ack(run, durable=2)
-        assert own(daemon, "there")["volume"] == "spare.disk" and own(daemon, "here")["volume"] == "", daemon.status()["runs"]
-        assert own(daemon, "there")["path"] == os.path.join(daemon.second, "there.photons")
+        assert daemon.run_status("there")["volume"] == "spare.disk" and daemon.run_status("here")["volume"] == "", daemon.status()["runs"]
+        assert daemon.run_status("there")["path"] == os.path.join(daemon.second, "there.photons")
         volumes = daemon.status()["volumes"]
         assert [(v["name"], v["data_dir"], v["runs"]) for v in volumes] == [("", daemon.data, 1), ("spare.disk", daemon.second, 1)], volumes
         assert "on volume spare.disk" in photond.tool("photonctl", "status", "--control", daemon.control)

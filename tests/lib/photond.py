@@ -88,6 +88,21 @@ class Daemon:
         check_balance(status)
         return status
 
+    def ctl(self, *arguments, expect=0):
+        """What photonctl prints."""
+        return tool("photonctl", *arguments, "--control", self.control, expect=expect)
+
+    def ctl_refused(self, *arguments):
+        """What photonctl says when the daemon refuses."""
+        done = subprocess.run([require.built("photonctl"), *arguments, "--control", self.control], stderr=subprocess.PIPE, text=True,
+                              timeout=300)
+        assert done.returncode == 1, done
+        return done.stderr
+
+    def run_status(self, name):
+        """What the status says of an open run."""
+        return next(r for r in self.status()["runs"] if r["name"] == name)
+
     def peak_kb(self):
         with open("/proc/%d/status" % self.process.pid) as f:
             return int(next(line for line in f if line.startswith("VmHWM")).split()[1])

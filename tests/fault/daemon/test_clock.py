@@ -83,9 +83,7 @@ def names_are_never_given_twice():
 def main():
     if faults.unreachable():
         return
-    for case in (steps, names_are_never_given_twice):
-        print(case.__name__, flush=True)
-        case()
+    photond.run_cases((steps, names_are_never_given_twice))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,4 @@ def short_runs():
     torture.report(short_runs=RUNS)
 
 
-for case in (cycles, short_runs):
-    print(case.__name__, flush=True)
-    case()
+photond.run_cases((cycles, short_runs))

@@ -19,7 +19,7 @@ static const char photons_suffix[] = ".photons";
 
 /* What lies beside NAME.photons; the file itself goes last, so that a removal that is cut short is gone on with. */
 static const char *const beside[] = {PD_SIGNATURE_SUFFIX, PD_CERTIFICATE_SUFFIX,
-                                     ".photons" D7_CHECKSUMS_SUFFIX};
+                                     (".photons" D7_CHECKSUMS_SUFFIX)};
 static const char *const exports[] = {".daf", ".daf.zarr"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

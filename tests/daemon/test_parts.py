@@ -15,7 +15,9 @@ import stored
 from ingest import pb
 
 np = require.module("numpy")
+photonsfile = require.module("photonsfile")
 
+COLUMNS = ("x", "y", "dt", "ms")
 CONFIG = {"sync_interval_ms": 50, "resume_timeout_s": 60, "export_interval_s": 0.5}
 PATIENCE = 120
 ATTRIBUTES = {"/photons/PositionBits": "12", "/photons/TacBits": "12", "/photons/TacChannel": "6.1", "Comment": "of the opening"}
@@ -66,6 +68,9 @@ def expect_parts(daemon, name, sent, at_least=2, attributes=None):
         first_sequence = int(file.attributes["photond.sequence"])
         assert not os.path.exists(path + ".tail"), path
         photond.tool("d7", "verify", path)
+        read = photonsfile.read_photons(path, COLUMNS)
+        for column in COLUMNS:
+            assert np.array_equal(np.asarray(read.get(column, [])), file.columns["/photons/" + column]), (path, column)
     assert n_photons == len(whole["/photons/x"])
     merged = os.path.join(daemon.folder, "merged.photons")
     photond.tool("d7", "merge", "--overwrite", merged, *paths)
@@ -76,13 +81,36 @@ def expect_parts(daemon, name, sent, at_least=2, attributes=None):
     return paths
 
 
+def follower(daemon, name):
+    """`d7 follow` beside the recording, into a file (a pipe that nobody reads would hold it up)."""
+    out = os.path.join(daemon.folder, "followed")
+    return out, subprocess.Popen(
+        [require.built("d7"), "follow", daemon.path(name + ".photons"), "/photons/x", "/photons/dt", "--from", "start",
+         "--interval", "20ms", "--wait", "20s"], stdout=open(out, "w"), stderr=subprocess.DEVNULL)
+
+
+def expect_followed(followed, sent):
+    """Every row of all parts once and in order; `d7 follow` waits for a next part, so it is stopped."""
+    out, process = followed
+    whole = stored.joined(sent)
+    wanted = np.stack([whole["/photons/x"], whole["/photons/dt"]], axis=1)
+    end = time.monotonic() + PATIENCE
+    while sum(1 for _ in open(out)) < len(wanted) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    rows = np.loadtxt(out, dtype="u4", ndmin=2)
+    assert np.array_equal(rows, wanted), (rows.shape, wanted.shape)
+
+
 def by_size(daemon):
-    """Full pages, several parts; attributes and records of before and in between."""
+    """Full pages, several parts; attributes and records of before and in between; followed over all of them."""
     sender = Sender(1)
     with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
         c.hello(instance="size")
         run = c.open("size", attributes=ingest.attributes(ATTRIBUTES))
         assert run.part == 0
+        followed = follower(daemon, "size")
         while len(part_paths(daemon, "size")) < 3:
             c.batch(run, sender.make(7011))
             c.wait_ack(run, received=c.sequence[run.run])
@@ -92,6 +120,7 @@ def by_size(daemon):
         closed = c.close(run)
         assert closed.parts == len(part_paths(daemon, "size")) and closed.path == daemon.path("size.photons"), closed
         assert {d.name: d.items for d in closed.datasets}["/photons/x"] == sender.n
+    expect_followed(followed, sender.sent)
     paths = expect_parts(daemon, "size", sender.sent, at_least=3, attributes=ATTRIBUTES)
     assert stored.File(paths[-1]).attributes["later"] == "in all parts from here on"
     merged = stored.File(os.path.join(daemon.folder, "merged.photons")).attributes

@@ -113,11 +113,23 @@ static int initialize(daf *d, bool clear, daf_error *err) {
 
 /* ---- metadata.json */
 
-/* Of no use to a reader, who goes by the files. */
+/* A reader goes by the files, but makes an index for others when there is none and it may. */
+static void make_lacking_metadata(daf *d) {
+    bool lacks;
+    if (daf__metadata_lacks(&lacks, d->store, NULL) != 0 || !lacks || !daf__dir_store_hold(d->store))
+        return;
+    if (daf__metadata_lacks(&lacks, d->store, NULL) == 0 && lacks)
+        (void)daf__edit_write_metadata(d, NULL);
+    daf__dir_store_release(d->store);
+    daf__metadata_free(&d->metadata);
+}
+
 static int open_metadata(daf *d, daf_error *err) {
     bool usable;
-    if (!d->writable)
+    if (!d->writable) {
+        make_lacking_metadata(d);
         return 0;
+    }
     int rc = daf__metadata_load(&d->metadata, d->store, &usable, err);
     if (rc == 0 && !usable)
         rc = daf__edit_write_metadata(d, err);

@@ -56,6 +56,9 @@ void daf__metadata_taken(daf__metadata *m);
  * appended to. */
 int daf__metadata_load(daf__metadata *m, daf__store *s, bool *usable, daf_error *err);
 
+/* Whether the file is missing or no JSON; one that is too large to look over is taken as it is. */
+int daf__metadata_lacks(bool *ret, daf__store *s, daf_error *err);
+
 /* Reads the descriptors of all properties in the tree, without those in `leaving` and in `known`. */
 int daf__metadata_read_tree(daf__metadata_list *ret, daf__store *s, const daf_names *leaving,
                             const daf__metadata_list *known, daf_error *err);

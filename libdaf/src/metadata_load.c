@@ -127,3 +127,18 @@ int daf__metadata_load(daf__metadata *m, daf__store *s, bool *usable, daf_error 
         rc == DAF_ERR_MISSING || rc == DAF_ERR_LIMIT || rc == DAF_ERR_CORRUPT || rc == DAF_ERR_TRUNCATED;
     return rc == 0 || is_absent ? 0 : daf__pass(err, &details);
 }
+
+int daf__metadata_lacks(bool *ret, daf__store *s, daf_error *err) {
+    daf_error details;
+    daf__buf bytes = {0};
+    bool valid = true;
+    int rc = daf__store_read(s, &bytes, NULL, DAF__METADATA_KEY, MAX_METADATA_BYTES, &details);
+    bool is_missing = rc == DAF_ERR_MISSING;
+    if (rc == 0)
+        rc = daf__json_scan(bytes.data, bytes.size, &valid, NULL, NULL, &details);
+    daf__buf_free(&bytes);
+    if (rc && rc != DAF_ERR_MISSING && rc != DAF_ERR_LIMIT)
+        return daf__pass(err, &details);
+    *ret = is_missing || !valid;
+    return 0;
+}

@@ -67,6 +67,11 @@ int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *
 /* Whether a writer has the directory of a store that was opened for reading. */
 bool daf__dir_store_is_locked(const daf__store *s);
 
+/* Keeps writers out of the directory of a store that was opened for reading, until it is released. False: a writer has it,
+ * an interrupted change or reorder is to be undone first, nothing can be written there, or there are no locks. */
+bool daf__dir_store_hold(daf__store *s);
+void daf__dir_store_release(daf__store *s);
+
 /* Shared by the store's files. */
 extern const daf__store_ops daf__dir_ops;
 int daf__dir_fail(daf__dir_store *s, int os_errno, const char *verb, const char *key, daf_error *err);

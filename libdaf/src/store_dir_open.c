@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -14,6 +15,7 @@
 
 #define MARKER "daf.json"
 enum { MAX_TREE_DEPTH = 100, MAX_PASSES = 4 };
+enum { MAX_LOCK_LOOKS = 5000, LOCK_LOOK_NS = 2000000 };
 
 /* ---- removing trees */
 
@@ -135,11 +137,22 @@ int daf__dir_store_clear(daf__store *base, daf__change *c, daf_error *err) {
     return rc ? rc : for_each_name((daf__dir_store *)base, remove_by_change, c, err);
 }
 
+static int has_backup(daf__dir_store *s, bool *ret, daf_error *err) {
+    struct stat st;
+    *ret = fstatat(s->fd, DAF__BACKUP, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return *ret || errno == ENOENT ? 0 : daf__dir_fail(s, errno, "look at", DAF__BACKUP, err);
+}
+
+/* Writers have the lock for themselves. Readers share it for the moment in which they make an index: they are waited for. */
 static int take_lock(daf__dir_store *s, daf_error *err) {
-    /* Any other failure means that the file system has no locks: go on unguarded. */
-    if (flock(s->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return daf__fail(err, DAF_ERR_BUSY, 0, 0, "%s: another writer has it open", s->base.path);
-    return 0;
+    for (unsigned looks = 0; looks < MAX_LOCK_LOOKS; looks++) {
+        if (flock(s->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return 0; /* any other failure means that the file system has no locks: go on unguarded */
+        if (daf__dir_store_is_locked(&s->base))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_NS}, NULL);
+    }
+    return daf__fail(err, DAF_ERR_BUSY, 0, 0, "%s: another writer has it open", s->base.path);
 }
 
 bool daf__dir_store_is_locked(const daf__store *s) {
@@ -148,6 +161,29 @@ bool daf__dir_store_is_locked(const daf__store *s) {
         return errno == EWOULDBLOCK;
     flock(fd, LOCK_UN);
     return false;
+}
+
+static bool is_settled(daf__dir_store *s) {
+    struct stat st;
+    bool reordering = true;
+    bool interrupted =
+        fstatat(s->fd, DAF__JOURNAL, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size > 0 : errno != ENOENT;
+    return !s->undone && !s->backup_first && !interrupted && has_backup(s, &reordering, NULL) == 0 &&
+           !reordering;
+}
+
+bool daf__dir_store_hold(daf__store *base) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    if (faccessat(s->fd, ".", W_OK | X_OK, AT_EACCESS) != 0 || flock(s->fd, LOCK_SH | LOCK_NB) != 0)
+        return false;
+    bool settled = is_settled(s);
+    if (!settled)
+        daf__dir_store_release(base);
+    return settled;
+}
+
+void daf__dir_store_release(daf__store *s) {
+    flock(((daf__dir_store *)s)->fd, LOCK_UN);
 }
 
 static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) {
@@ -168,12 +204,6 @@ static int open_root(daf__dir_store *s, int dirfd, bool create, daf_error *err) 
     if (s->base.made && mode && fchmod(s->fd, (mode_t)mode) != 0)
         return daf__fail(err, DAF_ERR_IO, errno, 0, "%s: cannot set the mode", path);
     return 0;
-}
-
-static int has_backup(daf__dir_store *s, bool *ret, daf_error *err) {
-    struct stat st;
-    *ret = fstatat(s->fd, DAF__BACKUP, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    return *ret || errno == ENOENT ? 0 : daf__dir_fail(s, errno, "look at", DAF__BACKUP, err);
 }
 
 static int look_at_marker(daf__dir_store *s, daf_error *err) {

@@ -236,9 +236,10 @@ DAF_API void daf_options_init(daf_options *options);
  *           it is renamed or exchanged with another, so all that is read through one handle is of one export.
  *  Locks    a writable handle holds an advisory lock on the directory (DAF_ERR_BUSY when another has it); on
  *           file systems without locks it works unguarded.
- *  Writes   in mode "r" nothing. Writable modes rebuild a metadata.json that is missing, unreadable or does not list what is
- *           there, undo the change that a killed writer left unfinished and remove its temporary files; mode "r" reads what
- *           was there before that change.
+ *  Writes   in mode "r" nothing but a directory's metadata.json where that is missing or no JSON: it is rebuilt, for those
+ *           who read by it, unless a writer is at work, has been killed in a change, or nothing can be written there (no
+ *           failure is told). Writable modes also rebuild one that does not list what is there, undo the change that a
+ *           killed writer left unfinished and remove its temporary files; mode "r" reads what was there before that change.
  *  Links    in a directory are followed for reading. Nothing is changed behind one, not even to undo what a killed
  *           writer left: that is DAF_ERR_IO, since a repository may come from anywhere.
  *  Returns  0; DAF_ERR_ARG an unknown mode, a path that looks like an archive's but is none, an option or

@@ -21,7 +21,7 @@ _copies = []
 
 
 def fixtures():
-    """A copy of the fixtures, to be written to."""
+    """A copy of the fixtures, to be written to: reading, too, makes the index of a repository that has none."""
     here = tempfile.TemporaryDirectory(prefix="daf-fixtures-")
     _copies.append(here)  # until the process ends
     return shutil.copytree(os.path.join(os.environ["PHOTOND_SOURCE"], "tests", "fixtures", "daf"), os.path.join(here.name, "daf"))

@@ -276,7 +276,7 @@ static void bombs_are_refused(void **state) {
     }
 }
 
-/* An index cut anywhere comes back, in the order of a rebuild, at the next writable open. */
+/* An index cut anywhere comes back, in the order of a rebuild, at the next open, for reading or for writing. */
 static void index_cut(void **state) {
     damaged t;
     make(&t, state, "metadata.json", DAF_CODEC_ZSTD);
@@ -289,14 +289,9 @@ static void index_cut(void **state) {
     for (size_t cut = 0; cut < bytes; cut++) {
         size_t now = 0;
         test_write_file(t.file, rebuilt, cut);
-        OK(daf_open(&t.d, t.path, "r", NULL, e)); /* which writes nothing */
+        OK(daf_open(&t.d, t.path, cut % 2 ? "r" : "r+", NULL, e));
         OK(daf_close(t.d, e));
         char *again = test_read_file(t.file, &now);
-        assert_int_equal(now, cut);
-        free(again);
-        OK(daf_open(&t.d, t.path, "r+", NULL, e));
-        OK(daf_close(t.d, e));
-        again = test_read_file(t.file, &now);
         assert_string_equal(again, rebuilt);
         free(again);
     }

@@ -49,6 +49,21 @@ static void check_repository(const char *path, const char *mode, const json_t *m
     OK(daf_close(d, e));
 }
 
+/* Reading wrote nothing but an index where there was none, or a torn one; and that not beside a backup. */
+static void is_as_it_was(const char *from, const char *path) {
+    char file[600], copy[600], backup[600];
+    snprintf(file, sizeof file, "%.500s/metadata.json", from);
+    snprintf(copy, sizeof copy, "%.500s/metadata.json", path);
+    snprintf(backup, sizeof backup, "%.500s/.reorder.backup", from);
+    bool lacks = !test_exists(file) || strstr(from, "metadata-torn");
+    if (lacks && !test_exists(backup)) {
+        assert_true(test_equal_trees(from, path, "/metadata.json"));
+        json_decref(test_load_json(copy));
+    } else {
+        test_same_tree(from, path);
+    }
+}
+
 static void each_fixture_reads(void **state) {
     test_counts n = {0};
     for (size_t i = 0; i < sizeof fixtures / sizeof fixtures[0]; i++) {
@@ -60,7 +75,7 @@ static void each_fixture_reads(void **state) {
         test_copy_tree(from, path);
         json_t *model = test_load_json(expected);
         check_repository(path, "r", model, &n);
-        test_same_tree(from, path); /* reading writes nothing */
+        is_as_it_was(from, path);
         check_repository(path, "r+", model, &n);
         check_repository(path, "r", model, &n);
         json_decref(model);

@@ -235,8 +235,11 @@ json_t *pd_certificate_json(const pd_datadir *dir, const char *name, const pd_ce
     char path[PATH_MAX];
     d7_error why = {.text = ""};
     d7_reader *reader;
+    d7_reader_options options;
+    d7_reader_options_init(&options);
+    options.io = pd_datadir_io(dir);
     pd_datadir_file_path(dir, name, path);
-    if (d7_reader_open(&reader, path, NULL, &why) != 0) {
+    if (d7_reader_open(&reader, path, &options, &why) != 0) {
         pd_error_set(err, "%s", why.text);
         return NULL;
     }

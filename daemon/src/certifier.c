@@ -82,12 +82,13 @@ static int write_all(int fd, const void *data, size_t bytes) {
 
 static int write_new(const pd_certifier *c, const void *data, size_t bytes) {
     const pd_datadir *dir = c->dir;
-    if (unlinkat(dir->fd, NEW_NAME, 0) != 0 && errno != ENOENT)
-        return -errno;
-    int fd = openat(dir->fd, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int failed = pd_datadir_remove(dir, NEW_NAME);
+    if (failed && failed != -ENOENT)
+        return failed;
+    int fd = pd_datadir_open_file(dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
-        return -errno;
-    int failed = write_all(fd, data, bytes);
+        return fd;
+    failed = write_all(fd, data, bytes);
     if (!failed && ((c->gid >= 0 && fchown(fd, (uid_t)-1, (gid_t)c->gid) != 0) || fchmod(fd, c->mode) != 0 ||
                     fsync(fd) != 0))
         failed = -errno;
@@ -99,16 +100,12 @@ static int write_new(const pd_certifier *c, const void *data, size_t bytes) {
 /* Puts a file of these bytes there, whole, synced and replacing nothing. Returns 0 or a negative errno. */
 static int write_beside(const pd_certifier *c, const char *file, const void *data, size_t bytes) {
     const pd_datadir *dir = c->dir;
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/" NEW_NAME, dir->path);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return -ENAMETOOLONG;
     pd_datadir_keep_hidden(dir);
     int failed = write_new(c, data, bytes);
     if (!failed)
-        failed = pd_datadir_place(dir, path, file);
+        failed = pd_datadir_place(dir, NEW_NAME, file);
     if (failed)
-        unlinkat(dir->fd, NEW_NAME, 0);
+        (void)pd_datadir_remove(dir, NEW_NAME);
     return failed ? failed : pd_datadir_sync(dir);
 }
 
@@ -130,9 +127,9 @@ static int job_fail(certify_job *job, int code, const char *suffix, const char *
 /* Reads a file whole. Returns 0 or a negative errno. */
 static int read_beside(const pd_datadir *dir, const char *file, char **ret, size_t *ret_bytes) {
     struct stat there;
-    int fd = openat(dir->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = pd_datadir_open_file(dir, file, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
-        return -errno;
+        return fd;
     bool usual =
         fstat(fd, &there) == 0 && S_ISREG(there.st_mode) && there.st_size <= CERTIFIER_TEXT_BYTES_MAX;
     char *text = usual ? malloc((size_t)there.st_size + 1) : NULL;
@@ -221,15 +218,15 @@ static void note_done(const certify_job *job) {
     struct pd_keeper *keeper = job->certifier->keeper;
     pd_note_path(note, job->name, PD_NOTE_CERTIFY);
     if (!keeper || pd_keeper_take(keeper, note, job->name) != 0)
-        (void)unlinkat(job->certifier->dir->fd, note, 0);
+        (void)pd_datadir_remove(job->certifier->dir, note);
 }
 
 static void note_fails(const pd_datadir *dir, const char *name) {
     char note[PD_NOTE_BYTES], failed[PD_NOTE_BYTES];
     pd_note_path(note, name, PD_NOTE_CERTIFY);
     pd_note_path(failed, name, PD_NOTE_UNCERTIFIED);
-    if (renameat(dir->fd, note, dir->fd, failed) != 0)
-        (void)unlinkat(dir->fd, note, 0);
+    if (pd_datadir_move(dir, note, failed) != 0)
+        (void)pd_datadir_remove(dir, note);
 }
 
 /* What the work on one note came to. Returns false when it is to be done later. */
@@ -331,7 +328,7 @@ static uint64_t notes_take_up(const pd_datadir *dir) {
             continue;
         pd_note_path(note, name, PD_NOTE_CERTIFY);
         pd_note_path(failed, name, PD_NOTE_UNCERTIFIED);
-        n += renameat(dir->fd, failed, dir->fd, note) == 0;
+        n += pd_datadir_move(dir, failed, note) == 0;
     }
     if (entries)
         closedir(entries);

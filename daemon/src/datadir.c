@@ -108,6 +108,8 @@ int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_err
         pd_log(PD_LOG_INFO, "made the data folder %s", dir->path);
     dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int failed = dir->fd < 0 ? datadir_fail("cannot open the data folder", path, err) : 0;
+    dir->folder = (d7_io_folder){dir->fd, dir->path};
+    dir->io = d7_io_beneath(&dir->folder);
     if (!failed)
         failed = datadir_lock(dir, err);
     if (!failed)
@@ -115,6 +117,10 @@ int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_err
     if (failed)
         pd_datadir_close(dir);
     return failed;
+}
+
+const d7_io *pd_datadir_io(const pd_datadir *dir) {
+    return &dir->io;
 }
 
 void pd_datadir_close(pd_datadir *dir) {
@@ -217,55 +223,36 @@ bool pd_datadir_run_of(const char *file, char name[PD_RUN_NAME_BYTES + 1]) {
     return false;
 }
 
-/* Where renameat2() cannot refuse to replace, a hard link can; where there are no hard links, the lock
- * on the folder and the check are what is left. */
-static int datadir_place_without_flag(const pd_datadir *dir, const char *from, const char *name) {
-    if (linkat(AT_FDCWD, from, dir->fd, name, 0) == 0)
-        return unlink(from) == 0 ? 0 : -errno;
-    if (errno == EEXIST)
-        return -EEXIST;
-    struct stat there;
-    if (fstatat(dir->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0)
-        return -EEXIST;
-    return renameat(AT_FDCWD, from, dir->fd, name) == 0 ? 0 : -errno;
-}
-
-int pd_datadir_place(const pd_datadir *dir, const char *from, const char *name) {
-    if (renameat2(AT_FDCWD, from, dir->fd, name, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP)
-        return datadir_place_without_flag(dir, from, name);
-    return -errno;
-}
-
 /* What a file that gets its name takes with it, in this order. The checksums come last, and need not be there. */
 static const char *const datadir_published[] = {D7_TAIL_SUFFIX, "", D7_CHECKSUMS_SUFFIX};
 enum { DATADIR_PUBLISHED = sizeof datadir_published / sizeof *datadir_published, DATADIR_MUST = 2 };
 
-static int datadir_publish_one(const pd_datadir *dir, const char *new_path, const char *name, int which) {
-    char from[PATH_MAX], to[PD_FILE_NAME_BYTES];
-    int n = snprintf(from, sizeof from, "%s%s", new_path, datadir_published[which]);
-    if (n < 0 || (size_t)n >= sizeof from)
-        return -ENAMETOOLONG;
+static int datadir_publish_one(const pd_datadir *dir, const char *new_file, const char *name, int which) {
+    char from[PD_FILE_NAME_BYTES], to[PD_FILE_NAME_BYTES];
+    snprintf(from, sizeof from, "%s%s", new_file, datadir_published[which]);
     snprintf(to, sizeof to, "%s.photons%s", name, datadir_published[which]);
     int failed = pd_datadir_place(dir, from, to);
     return failed == -ENOENT && which >= DATADIR_MUST ? 0 : failed;
 }
 
-static void datadir_take_back(const pd_datadir *dir, const char *new_path, const char *name, int which) {
-    char back[PATH_MAX], file[PD_FILE_NAME_BYTES];
-    snprintf(back, sizeof back, "%.*s%s", PATH_MAX - 8, new_path, datadir_published[which]);
+static void datadir_take_back(const pd_datadir *dir, const char *new_file, const char *name, int which) {
+    char back[PD_FILE_NAME_BYTES], file[PD_FILE_NAME_BYTES];
+    snprintf(back, sizeof back, "%s%s", new_file, datadir_published[which]);
     snprintf(file, sizeof file, "%s.photons%s", name, datadir_published[which]);
-    if (renameat(dir->fd, file, AT_FDCWD, back) != 0)
-        pd_log(PD_LOG_WARNING, "%s/%s cannot be taken back: %s", dir->path, file, strerror(errno));
+    int failed = pd_datadir_move(dir, file, back);
+    if (failed)
+        pd_log(PD_LOG_WARNING, "%s/%s cannot be taken back: %s", dir->path, file, strerror(-failed));
 }
 
 int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name) {
+    const char *new_file = pd_datadir_within(dir, new_path);
+    if (!new_file)
+        return -EXDEV;
     for (int i = 0; i < DATADIR_PUBLISHED; i++) {
-        int failed = datadir_publish_one(dir, new_path, name, i);
+        int failed = datadir_publish_one(dir, new_file, name, i);
         if (failed) {
             while (i-- > 0)
-                datadir_take_back(dir, new_path, name, i);
+                datadir_take_back(dir, new_file, name, i);
             return failed;
         }
     }
@@ -275,7 +262,7 @@ int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *
 int pd_datadir_remove_tail(const pd_datadir *dir, const char *name) {
     char tail[PD_FILE_NAME_BYTES];
     snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);
-    return unlinkat(dir->fd, tail, 0) == 0 ? 0 : -errno;
+    return pd_datadir_remove(dir, tail);
 }
 
 int pd_datadir_sync(const pd_datadir *dir) {

@@ -4,18 +4,22 @@
  *   DATA_DIR/.photond.lock      held while the daemon lives; its text is the daemon's process id
  *   DATA_DIR/.photond/          files in the making: RUN_ID.new, its tail and its checksums, and the exporter's folder
  *
- * Nothing else in the folder is ever touched.
+ * Nothing else in the folder is ever touched. All is reached from the folder's descriptor, whatever its path leads to by now, and
+ * through no symbolic link: so nothing that is put into the folder leads out of it.
+ *
  * Thread: opened and closed before and after the threads run; the functions on names are called by the
  * syncer.
  */
 #ifndef PD_DATADIR_H
 #define PD_DATADIR_H
 
+#include <d7/d7.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "error.h"
 
@@ -37,6 +41,8 @@ struct pd_run_names;
 typedef struct pd_datadir {
     char *path; /* as configured, without a slash at its end */
     int fd;
+    d7_io_folder folder; /* fd and path */
+    d7_io io;            /* by which libd7 reaches files of the folder; its context is `folder` */
     int lock_fd;
     unsigned dir_mode;
     bool guarded;               /* the lock is held; false where the file system has none */
@@ -46,6 +52,9 @@ typedef struct pd_datadir {
 /* Opens the folder (making it when only it is missing), takes the lock and clears left-over files in the
  * making. Returns 0; -1 with err: no such folder, another daemon has it, no right to write. */
 PD_MUST_USE int pd_datadir_open(pd_datadir *dir, const char *path, unsigned dir_mode, pd_error *err);
+
+/* libd7's way to files of the folder, by paths as pd_datadir_file_path() gives them. Lives as long as `dir` is open. */
+const d7_io *pd_datadir_io(const pd_datadir *dir);
 
 /* Gives the lock back. A folder that was not opened (all zero, fds -1) is fine. */
 void pd_datadir_close(pd_datadir *dir);
@@ -87,8 +96,23 @@ uint32_t pd_datadir_name_part(const char *name, char run[PD_PART_NAME_BYTES + 1]
  * it is open. Returns 0 or a negative errno (-EEXIST), and then all have their old names. */
 PD_MUST_USE int pd_datadir_publish(const pd_datadir *dir, const char *new_path, const char *name);
 
-/* Moves the file at the path `from` to a name in the folder, replacing nothing. Returns 0 or a negative errno (-EEXIST). */
-PD_MUST_USE int pd_datadir_place(const pd_datadir *dir, const char *from, const char *name);
+/* ---- single files: `file` is a name in the folder, or PD_HIDDEN_NAME "/" and one in that. Any thread. ---- */
+
+/* What stands behind DATA_DIR/ in a path of the folder's. NULL: it is no such path. */
+const char *pd_datadir_within(const pd_datadir *dir, const char *path);
+
+/* Opens a file. Returns a descriptor or a negative errno; -ELOOP: it is a symbolic link, or lies behind one. */
+PD_MUST_USE int pd_datadir_open_file(const pd_datadir *dir, const char *file, int flags, unsigned mode);
+
+/* What is there; a symbolic link itself. Returns 0 or a negative errno. */
+PD_MUST_USE int pd_datadir_look(const pd_datadir *dir, const char *file, struct stat *ret);
+
+/* Removes a file. Returns 0 or a negative errno. */
+int pd_datadir_remove(const pd_datadir *dir, const char *file);
+
+/* Gives a file another name: in place of what is there, or replacing nothing. Returns 0 or a negative errno (-EEXIST). */
+PD_MUST_USE int pd_datadir_move(const pd_datadir *dir, const char *from, const char *to);
+PD_MUST_USE int pd_datadir_place(const pd_datadir *dir, const char *from, const char *to);
 
 /* Removes NAME.photons.tail. Returns 0 or a negative errno. */
 PD_MUST_USE int pd_datadir_remove_tail(const pd_datadir *dir, const char *name);

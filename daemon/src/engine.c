@@ -27,10 +27,12 @@ static int engine_start_volume(pd_engine *engine, uint32_t i, const char *name, 
         err);
 }
 
-static int engine_start_exporter(pd_engine *engine, uint32_t i, const char *data_dir, pd_error *err) {
+static int engine_start_exporter(pd_engine *engine, uint32_t i, pd_error *err) {
+    const pd_datadir *dir = pd_volume_datadir(engine->volumes[i]);
     pd_exporter_options options;
     pd_exporter_options_from_config(&options, engine->config);
-    options.data_dir = data_dir;
+    options.data_dir = dir->path;
+    options.data_fd = dir->fd;
     options.gid = engine->gid;
     return pd_exporter_start(&engine->exporters[i], &options, err);
 }
@@ -54,7 +56,7 @@ static int engine_start_volumes(pd_engine *engine, pd_error *err) {
         if (failed)
             break;
         engine->n_volumes++;
-        failed = engine_start_exporter(engine, i, data_dir, err);
+        failed = engine_start_exporter(engine, i, err);
     }
     if (failed)
         engine_stop_volumes(engine);

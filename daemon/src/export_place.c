@@ -150,9 +150,9 @@ static int place_open_exports(const pd_export_folder *folder, const pd_exporter_
 
 int pd_export_folder_open(pd_export_folder *folder, const pd_exporter_options *options, pd_error *err) {
     *folder = (pd_export_folder){.data_fd = -1, .exports_fd = -1};
-    folder->data_fd = open(options->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    folder->data_fd = fcntl(options->data_fd, F_DUPFD_CLOEXEC, 0);
     if (folder->data_fd < 0)
-        return pd_error_set(err, "%s cannot be opened: %s", options->data_dir, strerror(errno));
+        return pd_error_set(err, "%s cannot be held: %s", options->data_dir, strerror(errno));
     folder->exports_fd = place_open_exports(folder, options, err);
     if (folder->exports_fd < 0 || place_clean(folder, err) != 0) {
         pd_export_folder_close(folder);

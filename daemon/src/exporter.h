@@ -30,7 +30,8 @@
 typedef struct pd_exporter pd_exporter;
 
 typedef struct pd_exporter_options {
-    const char *data_dir; /* borrowed for the call of pd_exporter_start */
+    const char *data_dir; /* as errors name it; borrowed for the call of pd_exporter_start */
+    int data_fd;          /* the open folder; borrowed likewise */
     unsigned file_mode;
     unsigned dir_mode;
     int64_t gid; /* group of what is made; -1: left as it is */

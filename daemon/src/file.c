@@ -103,37 +103,57 @@ static void file_place_path(const pd_file *file, int place, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%.*s%s", PATH_MAX - 16, file->path, file_place_suffixes[place]);
 }
 
+/* Its name in the data folder. */
+static void file_place_name(const pd_file *file, int place, char name[PD_FILE_NAME_BYTES]) {
+    const char *own = pd_datadir_within(file->dir, file->path);
+    snprintf(name, PD_FILE_NAME_BYTES, "%s%s", own ? own : "", file_place_suffixes[place]);
+}
+
 static void file_unlink(const pd_file *file) {
-    char path[PATH_MAX];
+    char name[PD_FILE_NAME_BYTES];
     for (int i = 0; i < FILE_PLACES; i++) {
-        file_place_path(file, i, path);
-        unlink(path);
+        file_place_name(file, i, name);
+        (void)pd_datadir_remove(file->dir, name);
     }
 }
 
 static int file_identify(pd_file *file, pd_error *why) {
-    char path[PATH_MAX];
+    char name[PD_FILE_NAME_BYTES];
     for (int i = 0; i < 2; i++) {
         struct stat there;
-        file_place_path(file, i, path);
-        if (lstat(path, &there) != 0)
-            return pd_error_set(why, "%s: it cannot be looked at: %s", path, strerror(errno));
+        file_place_name(file, i, name);
+        int failed = pd_datadir_look(file->dir, name, &there);
+        if (failed)
+            return pd_error_set(why, "%s/%s: it cannot be looked at: %s", file->dir->path, name,
+                                strerror(-failed));
         file->places[i] = (pd_file_place){there.st_dev, there.st_ino};
     }
     return 0;
 }
 
 /* Mode and group as configured, whatever the umask. */
+static int file_set_rights_of(const pd_file *file, int place, const pd_file_options *o, pd_error *why) {
+    char name[PD_FILE_NAME_BYTES];
+    file_place_name(file, place, name);
+    int fd = pd_datadir_open_file(file->dir, name, O_RDONLY | O_NONBLOCK, 0), failed = 0;
+    if (fd < 0)
+        return pd_error_set(why, "%s/%s: it cannot be opened to set its mode: %s", file->dir->path, name,
+                            strerror(-fd));
+    if (fchmod(fd, o->mode) != 0)
+        failed =
+            pd_error_set(why, "%s/%s: the mode cannot be set: %s", file->dir->path, name, strerror(errno));
+    else if (o->gid >= 0 && fchown(fd, (uid_t)-1, (gid_t)o->gid) != 0)
+        failed =
+            pd_error_set(why, "%s/%s: the group cannot be set: %s", file->dir->path, name, strerror(errno));
+    close(fd);
+    return failed;
+}
+
 static int file_set_rights(const pd_file *file, const pd_file_options *o, pd_error *why) {
-    char path[PATH_MAX];
-    for (int i = 0; i < (o->checksums ? FILE_PLACES : FILE_PLACES - 1); i++) {
-        file_place_path(file, i, path);
-        if (chmod(path, o->mode) != 0)
-            return pd_error_set(why, "%s: the mode cannot be set: %s", path, strerror(errno));
-        if (o->gid >= 0 && chown(path, (uid_t)-1, (gid_t)o->gid) != 0)
-            return pd_error_set(why, "%s: the group cannot be set: %s", path, strerror(errno));
-    }
-    return 0;
+    int failed = 0;
+    for (int i = 0; !failed && i < (o->checksums ? FILE_PLACES : FILE_PLACES - 1); i++)
+        failed = file_set_rights_of(file, i, o, why);
+    return failed;
 }
 
 static d7_writer_options file_writer_options(pd_file *file, const pd_file_options *o) {
@@ -588,13 +608,15 @@ int pd_file_sync(pd_file *file) {
 static int file_check_place(pd_file *file, int place) {
     struct stat there;
     pd_error why;
-    char path[PATH_MAX];
+    char path[PATH_MAX], name[PD_FILE_NAME_BYTES];
     file_place_path(file, place, path);
-    if (fstatat(file->dir->fd, strrchr(path, '/') + 1, &there, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT)
+    file_place_name(file, place, name);
+    int failed = pd_datadir_look(file->dir, name, &there);
+    if (failed) {
+        if (failed == -ENOENT)
             pd_error_set(&why, "%s: the file was removed or renamed by another program", path);
         else
-            pd_error_set(&why, "%s: the file cannot be looked at any more: %s", path, strerror(errno));
+            pd_error_set(&why, "%s: the file cannot be looked at any more: %s", path, strerror(-failed));
         return pd_file_fail(file, D7_ERR_IO, why.text);
     }
     if (there.st_dev == file->places[place].device && there.st_ino == file->places[place].inode)
@@ -612,8 +634,8 @@ int pd_file_check_name(pd_file *file) {
 
 /* The tail becomes the note that the file is to be certified, or else that it is final. */
 static int file_give_tail(const pd_file *file) {
-    const char *base = strrchr(file->path, '/') + 1;
-    char name[PD_PART_NAME_BYTES + 1], tail[PD_FILE_NAME_BYTES];
+    char name[PD_PART_NAME_BYTES + 1], base[PD_FILE_NAME_BYTES], tail[PD_FILE_NAME_BYTES];
+    file_place_name(file, 0, base);
     snprintf(name, sizeof name, "%.*s", (int)strlen(base) - (int)strlen(".photons"), base);
     if (file->certifier)
         return pd_certifier_take_tail(file->certifier, name);
@@ -623,21 +645,22 @@ static int file_give_tail(const pd_file *file) {
 
 /* A tail that stays is dropped by the next start: the file is closed. */
 static void file_drop_tail(pd_file *file) {
-    char path[PATH_MAX];
+    char name[PD_FILE_NAME_BYTES];
     d7_writer_free(file->writer);
     d7_tail_free(file->tail);
     file->writer = NULL;
     file->tail = NULL;
-    file_place_path(file, 1, path);
+    file_place_name(file, 1, name);
     int failed = file->certifier || file->keeper ? file_give_tail(file) : -ENOENT;
     if (!failed)
         return;
     if (file->certifier || file->keeper)
         pd_log(PD_LOG_WARNING, "%s: no certificate and no hook: its tail cannot be moved: %s", file->path,
                strerror(-failed));
-    if (unlink(path) != 0)
-        pd_log(PD_LOG_WARNING, "%s: cannot be removed: %s; the run is closed and does not need it", path,
-               strerror(errno));
+    failed = pd_datadir_remove(file->dir, name);
+    if (failed)
+        pd_log(PD_LOG_WARNING, "%s/%s: cannot be removed: %s; the run is closed and does not need it",
+               file->dir->path, name, strerror(-failed));
 }
 
 int pd_file_close(pd_file *file, uint64_t sequence) {

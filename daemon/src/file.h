@@ -55,7 +55,7 @@ typedef struct pd_file_options {
     struct pd_certifier *certifier; /* of the file once it is closed; NULL: none */
     struct pd_keeper *keeper;       /* of the file once it is final; NULL: none */
     int64_t gid;                    /* -1: the process's */
-    const d7_io *io;                /* NULL: the system's */
+    const d7_io *io;                /* by which files are reached */
 } pd_file_options;
 
 /* How those of a volume are. */

@@ -63,9 +63,9 @@ static int hook_tell_place(hook_process *p, const pd_datadir *dir, const char *k
 static int hook_tell_certificate(hook_process *p, const pd_datadir *dir, const char *name) {
     char file[PD_FILE_NAME_BYTES];
     snprintf(file, sizeof file, "%s" PD_CERTIFICATE_SUFFIX, name);
-    int fd = openat(dir->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = pd_datadir_open_file(dir, file, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
-        return errno == ENOENT ? 0 : -1;
+        return fd == -ENOENT ? 0 : -1;
     json_t *json = json_loadfd(fd, JSON_DISABLE_EOF_CHECK, NULL);
     close(fd);
     const char *sha256 = json_string_value(json_object_get(json_object_get(json, "file"), "sha256"));
@@ -113,7 +113,7 @@ static int hook_actions(posix_spawn_file_actions_t *actions, const pd_datadir *d
     return posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0) ||
            posix_spawn_file_actions_adddup2(actions, out, 1) ||
            posix_spawn_file_actions_adddup2(actions, out, 2) ||
-           posix_spawn_file_actions_addchdir_np(actions, dir->path);
+           posix_spawn_file_actions_addfchdir_np(actions, dir->fd);
 }
 
 /* A process group of its own, which can be ended as one, and signals as a program expects them. */

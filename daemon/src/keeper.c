@@ -108,11 +108,12 @@ static bool keeper_is_held(pd_keeper *k, const char *name) {
 static bool keeper_is_busy(void *ctx, const char *name) {
     pd_keeper *k = ctx;
     char note[PD_NOTE_BYTES];
+    struct stat there;
     if (keeper_is_held(k, name))
         return true;
     for (size_t i = 0; i < sizeof keeper_notes / sizeof *keeper_notes; i++) {
         pd_note_path(note, name, keeper_notes[i]);
-        if (faccessat(k->dir->fd, note, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        if (pd_datadir_look(k->dir, note, &there) == 0)
             return true;
     }
     return false;
@@ -149,7 +150,7 @@ static void keeper_do(pd_keeper *k, const char *name) {
     }
     names_remove(&k->failed, name);
     pd_note_path(note, name, PD_NOTE_FINAL);
-    (void)unlinkat(k->dir->fd, note, 0);
+    (void)pd_datadir_remove(k->dir, note);
 }
 
 /* ---- all of them ---- */

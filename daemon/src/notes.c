@@ -13,9 +13,9 @@ int pd_note_make(const pd_datadir *dir, const char *name, const char *suffix) {
     char note[PD_NOTE_BYTES];
     pd_note_path(note, name, suffix);
     pd_datadir_keep_hidden(dir);
-    int fd = openat(dir->fd, note, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = pd_datadir_open_file(dir, note, O_WRONLY | O_CREAT, 0600);
     if (fd < 0)
-        return -errno;
+        return fd;
     close(fd);
     return 0;
 }
@@ -24,5 +24,5 @@ int pd_note_take(const pd_datadir *dir, const char *from, const char *name, cons
     char note[PD_NOTE_BYTES];
     pd_note_path(note, name, suffix);
     pd_datadir_keep_hidden(dir);
-    return renameat(dir->fd, from, dir->fd, note) == 0 ? 0 : -errno;
+    return pd_datadir_move(dir, from, note);
 }

@@ -131,7 +131,7 @@ static int recovery_make_run(recovery *r, const char *name, pd_file *file, pd_er
     pd_run_stored stored;
     pd_refusal refusal = {0};
     const d7_tail_slot *slot = d7_tail_recovered(file->tail);
-    int failed = pd_run_stored_read(&stored, file->path, why);
+    int failed = pd_run_stored_read(&stored, r->dir, file->path, why);
     if (!failed) {
         pd_run_stored_configure(&stored, r->engine->config, name, slot);
         stored.spec.volume = r->volume;
@@ -212,7 +212,7 @@ static int recovery_recover(recovery *r, const recovery_part *part, uint64_t lim
     d7_tail_recover_options options;
     d7_tail_recover_options_init(&options);
     options.mode = r->engine->config->file_mode;
-    options.io = r->engine->io;
+    options.io = pd_volume_files(r->volume)->io;
     options.sequence_limit = limit;
     int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, part->name);
     if (!recovery_is_file(r, part->name, ".photons") || !recovery_is_file(r, part->name, recovery_suffix))
@@ -235,10 +235,10 @@ static int recovery_first(recovery *r, const recovery_part *before, const recove
     pd_run_stored a, b;
     pd_error why = {""};
     pd_datadir_file_path(r->dir, part->name, path);
-    int failed = pd_run_stored_read(&b, path, &why);
+    int failed = pd_run_stored_read(&b, r->dir, path, &why);
     if (!failed) {
         pd_datadir_file_path(r->dir, before->name, path);
-        failed = pd_run_stored_read(&a, path, &why);
+        failed = pd_run_stored_read(&a, r->dir, path, &why);
         if (!failed) {
             if (memcmp(a.spec.id, b.spec.id, PD_RUN_ID_BYTES) != 0 || b.spec.part <= a.spec.part)
                 failed = pd_error_set(&why, "%s.photons is of another run", before->name);
@@ -342,7 +342,7 @@ static int recovery_compare(const void *left, const void *right) {
 /* Returns how many there are; -1 when the folder cannot be read, or out of memory. */
 static int recovery_search(const recovery *r, recovery_part **ret) {
     struct dirent **entries = NULL;
-    int n = scandir(r->dir->path, &entries, recovery_is_tail, alphasort);
+    int n = scandirat(r->dir->fd, ".", &entries, recovery_is_tail, alphasort);
     recovery_part *parts = n >= 0 ? calloc((size_t)n + 1, sizeof *parts) : NULL;
     int found = parts ? 0 : -1;
     for (int i = 0; i < n; i++) {

@@ -169,8 +169,8 @@ static bool part_may_go(const pd_datadir *dir, const char *name, uint8_t id[PD_R
     char path[PATH_MAX];
     pd_run_stored stored;
     pd_error ignored;
-    int n = snprintf(path, sizeof path, "%s/%s%s", dir->path, name, photons_suffix);
-    if (n < 0 || (size_t)n >= sizeof path || pd_run_stored_read(&stored, path, &ignored) != 0)
+    pd_datadir_file_path(dir, name, path);
+    if (pd_run_stored_read(&stored, dir, path, &ignored) != 0)
         return false;
     bool may = stored.closed && (first || memcmp(stored.spec.id, id, PD_RUN_ID_BYTES) == 0);
     memcpy(id, stored.spec.id, PD_RUN_ID_BYTES);
@@ -195,9 +195,10 @@ static bool run_may_go(const kept_runs *k, const kept_run *run, uint64_t exporte
 static int remove_file(const pd_datadir *dir, const char *name, const char *suffix) {
     char file[PD_FILE_NAME_BYTES];
     snprintf(file, sizeof file, "%s%s", name, suffix);
-    if (unlinkat(dir->fd, file, 0) == 0 || errno == ENOENT)
+    int failed = pd_datadir_remove(dir, file);
+    if (!failed || failed == -ENOENT)
         return 0;
-    pd_log(PD_LOG_WARNING, "%s/%s: cannot be removed: %s", dir->path, file, strerror(errno));
+    pd_log(PD_LOG_WARNING, "%s/%s: cannot be removed: %s", dir->path, file, strerror(-failed));
     return -1;
 }
 

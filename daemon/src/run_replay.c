@@ -117,9 +117,12 @@ bool pd_run_replay_next(pd_run *run) {
 static int replay_open(pd_run *run, d7_error *err) {
     pd_run_replay *r = replay_of(run);
     char name[PD_PART_NAME_BYTES + 1], path[PATH_MAX];
-    pd_datadir_file_path(pd_volume_datadir(run->volume), pd_datadir_part_name(name, run->name, r->part),
-                         path);
-    int code = d7_reader_open(&r->reader, path, NULL, err);
+    const pd_datadir *dir = pd_volume_datadir(run->volume);
+    d7_reader_options options;
+    d7_reader_options_init(&options);
+    options.io = pd_datadir_io(dir);
+    pd_datadir_file_path(dir, pd_datadir_part_name(name, run->name, r->part), path);
+    int code = d7_reader_open(&r->reader, path, &options, err);
     if (code)
         return code;
     json_t *items = pd_told_json(r->reader, "photond.first_items", 0);

@@ -107,13 +107,17 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
     return 0;
 }
 
-int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why) {
+int pd_run_stored_read(pd_run_stored *stored, const pd_datadir *dir, const char *path, pd_error *why) {
     d7_error err = {.text = ""};
     struct stat there;
+    d7_reader_options options;
+    d7_reader_options_init(&options);
+    options.io = pd_datadir_io(dir);
     memset(stored, 0, sizeof *stored);
-    if (lstat(path, &there) != 0 || !S_ISREG(there.st_mode))
+    const char *file = pd_datadir_within(dir, path);
+    if (!file || pd_datadir_look(dir, file, &there) != 0 || !S_ISREG(there.st_mode))
         return stored_fault(path, "it is not a file", why);
-    if (d7_reader_open(&stored->reader, path, NULL, &err) != 0)
+    if (d7_reader_open(&stored->reader, path, &options, &err) != 0)
         return pd_error_set(why, "%s", err.text);
     if (stored_learn(stored, path, why) == 0)
         return 0;
@@ -122,10 +126,10 @@ int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why) {
 }
 
 /* Takes the file when it is a later part of the run of `stored`. */
-static void stored_later(pd_run_stored *stored, const char *path, uint32_t *n_parts) {
+static void stored_later(pd_run_stored *stored, const pd_datadir *dir, const char *path, uint32_t *n_parts) {
     pd_run_stored next;
     pd_error ignored;
-    if (pd_run_stored_read(&next, path, &ignored) != 0)
+    if (pd_run_stored_read(&next, dir, path, &ignored) != 0)
         return;
     bool same = next.spec.part > 0 && memcmp(next.spec.id, stored->spec.id, PD_RUN_ID_BYTES) == 0;
     *n_parts += same;
@@ -142,17 +146,17 @@ int pd_run_stored_last(pd_run_stored *stored, const pd_datadir *dir, const char 
     char path[PATH_MAX], run[PD_PART_NAME_BYTES + 1];
     pd_error ignored;
     pd_datadir_file_path(dir, name, path);
-    if (pd_run_stored_read(stored, path, &ignored) != 0)
+    if (pd_run_stored_read(stored, dir, path, &ignored) != 0)
         return -1;
     uint32_t n_parts = 1;
-    DIR *entries = opendir(dir->path);
+    DIR *entries = pd_datadir_list(dir, ".");
     for (struct dirent *e = entries ? readdir(entries) : NULL; e; e = readdir(entries)) {
         char part[PD_PART_NAME_BYTES + 1];
         if (!pd_datadir_name_of(e->d_name, ".photons", part) || pd_datadir_name_part(part, run) == 0 ||
             strcmp(run, name) != 0)
             continue;
         pd_datadir_file_path(dir, part, path);
-        stored_later(stored, path, &n_parts);
+        stored_later(stored, dir, path, &n_parts);
     }
     if (entries)
         closedir(entries);

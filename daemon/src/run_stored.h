@@ -18,7 +18,8 @@ typedef struct pd_run_stored {
 } pd_run_stored;
 
 /* Reads it, attributes and header only. Returns 0; -1 with why: it cannot be read, or is not of this daemon. */
-PD_MUST_USE int pd_run_stored_read(pd_run_stored *stored, const char *path, pd_error *why);
+PD_MUST_USE int pd_run_stored_read(pd_run_stored *stored, const pd_datadir *dir, const char *path,
+                                   pd_error *why);
 
 /* Reads the last file of the run that NAME.photons is the first of, and says how many there are. Returns as above. */
 PD_MUST_USE int pd_run_stored_last(pd_run_stored *stored, const pd_datadir *dir, const char *name,

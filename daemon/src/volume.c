@@ -245,8 +245,10 @@ int pd_volume_start(pd_volume **ret, const pd_volume_options *options, pd_error 
     v->inbox = options->inbox;
     v->counters = options->counters;
     v->disk.counters = options->counters;
-    v->files = (pd_file_options){
-        .mode = options->file_mode, .checksums = options->checksums, .gid = options->gid, .io = options->io};
+    v->files = (pd_file_options){.mode = options->file_mode,
+                                 .checksums = options->checksums,
+                                 .gid = options->gid,
+                                 .io = options->io ? options->io : pd_datadir_io(&v->dir)};
     if (pd_datadir_open(&v->dir, options->data_dir, options->dir_mode, err) != 0) {
         free(v);
         return -1;

@@ -132,7 +132,7 @@ typedef struct pd_volume_options {
     const char *certificate_key; /* and signed by the key of this file; "": they are not signed */
     pd_keeper_options keeper;    /* its counters are those below */
     int64_t gid;                 /* group of files; -1: left as it is */
-    const d7_io *io;             /* of run files; NULL: the system's */
+    const d7_io *io;             /* of run files; NULL: the data folder's */
     pd_inbox *inbox;
     pd_counters *counters;
     struct pd_run_names *names; /* shared by the volumes; NULL: there is but one */

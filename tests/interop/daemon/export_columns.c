@@ -1,6 +1,7 @@
 /* export_columns DATA_DIR NAME COLUMNS [PIXELS [KEY=VALUE...]]: bins the LINCam columns in a folder
  * (x.u16, y.u16, dt.u16, ms.u64) and exports them as DATA_DIR/NAME.daf, three times on the way; the
  * seconds it takes go to standard output. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -114,6 +115,7 @@ int main(int argc, char **argv) {
     pd_exporter *exporter = NULL;
     pd_exporter_options options = {
         .data_dir = argv[1], .file_mode = 0644, .dir_mode = 0755, .gid = -1, .level = 3};
+    options.data_fd = open(argv[1], O_RDONLY | O_DIRECTORY);
     pd_export_target target;
     pd_snapshot snapshot;
     pd_error err;

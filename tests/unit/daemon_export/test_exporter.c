@@ -47,6 +47,7 @@ static int setup(void **state) {
     strcpy(f->dir, "/tmp/photond-export-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     f->options = (pd_exporter_options){.data_dir = f->dir,
+                                       .data_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                                        .file_mode = 0640,
                                        .dir_mode = 0750,
                                        .gid = -1,
@@ -66,6 +67,8 @@ static int teardown(void **state) {
     pd_exporter_stop(f->exporter);
     pd_snapshot_clear(&f->snapshot);
     pd_export_target_clear(&f->target);
+    if (f->options.data_fd >= 0)
+        close(f->options.data_fd);
     pd_error err;
     assert_int_equal(pd_tree_remove(AT_FDCWD, f->dir, &err), 0);
     pthread_cond_destroy(&f->finished);
@@ -560,14 +563,16 @@ static void a_link_of_a_killed_daemon_becomes_a_directory(void **state) {
     assert_int_equal(count_hidden(f), 0);
 }
 
-static void a_data_folder_that_is_not_there(void **state) {
+static void a_data_folder_that_is_not_open(void **state) {
     fixture *f = *state;
     pd_exporter *x = NULL;
     pd_error err;
-    f->options.data_dir = "/nonexistent/folder";
+    close(f->options.data_fd);
+    f->options.data_fd = -1;
     assert_int_equal(pd_exporter_start(&x, &f->options, &err), -1);
     assert_null(x);
-    assert_string_equal(err.text, "/nonexistent/folder cannot be opened: No such file or directory");
+    assert_non_null(strstr(err.text, f->dir));
+    assert_non_null(strstr(err.text, " cannot be held: Bad file descriptor"));
 }
 
 int main(void) {
@@ -586,7 +591,7 @@ int main(void) {
         TEST(the_start_removes_what_a_killed_daemon_left),
         TEST(links_where_directories_cannot_be_exchanged),
         TEST(a_link_of_a_killed_daemon_becomes_a_directory),
-        TEST(a_data_folder_that_is_not_there),
+        TEST(a_data_folder_that_is_not_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,14 +45,14 @@ static int cut_copy(const d7__cut *cut, const d7__tail_file *copy, d7_error *err
     return d7__tail_file_each(cut->from, cut->begin, cut->end, cut->chunk, copy_piece, &c, err);
 }
 
-/* Opens a copy, new or, where there is one, for comparing. */
+/* Opens a copy, new or, where there is one, for comparing. D7_ERR_EXISTS: what is there cannot be opened, as a link. */
 static int cut_open(const d7__cut *cut, const char *path, d7__tail_file *copy, bool *ret_made,
                     d7_error *err) {
     int flags = D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE;
     int rc = d7__tail_file_open(copy, cut->from->io, path, flags, cut->mode, err);
     *ret_made = rc == 0;
-    if (rc == D7_ERR_EXISTS)
-        rc = d7__tail_file_open(copy, cut->from->io, path, D7_IO_WRITE, 0, err);
+    if (rc == D7_ERR_EXISTS && d7__tail_file_open(copy, cut->from->io, path, D7_IO_WRITE, 0, err) == 0)
+        rc = 0;
     return rc;
 }
 
@@ -61,9 +61,9 @@ static int cut_keep_as(const d7__cut *cut, const char *path, bool *ret_done, d7_
     d7__tail_file copy = {0};
     bool made;
     int rc = cut_open(cut, path, &copy, &made, err);
+    *ret_done = rc == 0 && made;
     if (rc != 0)
-        return rc;
-    *ret_done = made;
+        return rc == D7_ERR_EXISTS ? 0 : rc;
     if (!made)
         rc = cut_compare(cut, &copy, ret_done, err);
     if (rc == 0 && *ret_done)

@@ -67,7 +67,9 @@ static int beneath_open_fd(const d7_io_folder *folder, const char *rest, int how
                                       .resolve =
                                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     long fd = syscall(SYS_openat2, folder->fd, rest, &strictly, sizeof strictly);
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
+    bool taken =
+        fd < 0 && errno == ELOOP && how & O_EXCL; /* by a link, where there should be nothing: -EEXIST */
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN || taken))
         return beneath_open_slowly(folder->fd, rest, how, mode);
     return fd < 0 ? -errno : (int)fd;
 }

@@ -177,6 +177,7 @@ typedef struct d7_io_folder {
 /** The operating system's files, but paths are found from the open folder, never out of it, and through no symbolic link.
  *  folder   borrowed, as long as the table is used
  *  Opens    other paths than those below folder->path with -EXDEV, and what lies behind a link with -ELOOP
+ *           (D7_IO_EXCLUSIVE: a name that a link has is taken, -EEXIST)
  *  Thread   any
  */
 D7_API d7_io d7_io_beneath(const d7_io_folder *folder);

@@ -77,6 +77,8 @@ static void only_what_is_inside_is_opened(void **state) {
             opens(&p, slowly ? "in/made2" : "in/made1", D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE, slowly),
             0);
         assert_int_equal(opens(&p, "in/file", D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE, slowly), -EEXIST);
+        assert_int_equal(opens(&p, "link", D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE, slowly), -EEXIST);
+        assert_int_equal(opens(&p, "out/new", D7_IO_WRITE | D7_IO_CREATE | D7_IO_EXCLUSIVE, slowly), -ELOOP);
         assert_int_equal(opens(&p, "out/file", D7_IO_READ, slowly), -ELOOP);
         assert_int_equal(opens(&p, "out/new", D7_IO_WRITE | D7_IO_CREATE, slowly), -ELOOP);
         assert_int_equal(opens(&p, "link", D7_IO_READ, slowly), -ELOOP);

@@ -5,6 +5,7 @@
 #include "content.h"
 #include "error.h"
 #include "indices.h"
+#include "mapped.h"
 #include "property.h"
 #include "type.h"
 
@@ -111,7 +112,27 @@ int daf__content_part_to_array(daf_array **ret, const daf__content *c, const daf
     return rc;
 }
 
+static int slice_view(daf_array **ret, const daf_array *a, const daf_range *r, daf_error *err) {
+    daf__content s = {.kind = DAF__MATRIX, .type = a->type, .rows = r->n_rows, .columns = r->n_columns};
+    size_t width = daf__value_bytes(a->type);
+    daf__pieces columns = {
+        .bytes = (size_t)r->n_rows * width, .stride = (size_t)a->rows * width, .n = r->n_columns};
+    int rc = daf__range_check(r, a->rows, a->columns, err);
+    if (rc == 0)
+        rc = daf__content_own(&s, DAF__VALUES, r->n_rows * r->n_columns, width, err);
+    if (rc)
+        return rc;
+    columns.from = (const uint8_t *)a->values + (size_t)(r->first_column * a->rows + r->first_row) * width;
+    rc = daf__mapped_copy(s.owned[DAF__VALUES], &columns, err);
+    if (rc == 0)
+        return daf__content_to_array(ret, &s, err);
+    daf__content_free(&s);
+    return rc;
+}
+
 int daf_array_slice(daf_array **ret, const daf_array *a, const daf_range *range, daf_error *err) {
+    if (daf_array_is_mapped(a))
+        return slice_view(ret, a, range, err);
     daf__content c = {.kind = DAF__MATRIX, .type = a->type, .rows = a->rows, .columns = a->columns};
     c.data[DAF__VALUES] = a->type == DAF_STRING ? (const void *)a->texts.next : a->values;
     return daf__content_part_to_array(ret, &c, range, err);

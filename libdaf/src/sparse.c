@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "indices.h"
+#include "mapped.h"
 #include "property.h"
 #include "type.h"
 
@@ -90,16 +91,48 @@ static int make_sparse(daf_sparse **ret, daf__content *c, daf__loaded *l, daf_er
     return 0;
 }
 
+static bool is_view(const daf_sparse *s) {
+    for (unsigned i = 0; i < DAF__N_PARTS; i++)
+        if (s->parts[i] && daf_array_is_mapped(s->parts[i]))
+            return true;
+    return false;
+}
+
+/* The columns that are in the range, out of any view of a file; *rest: what is left of the range. */
+static int own_columns(daf__content *ret, const daf_sparse *s, const daf_range *range, daf_range *rest,
+                       daf_error *err) {
+    int rc = daf__range_check(range, s->content.rows, s->content.columns, err);
+    if (rc == 0)
+        rc = daf__mapped_columns(ret, &s->content, range, err);
+    *rest = *range;
+    if (s->content.kind == DAF__MATRIX)
+        rest->first_column = 0;
+    return rc;
+}
+
 int daf_sparse_slice(daf_sparse **ret, const daf_sparse *s, const daf_range *range, daf_error *err) {
-    daf__content slice;
-    int rc = daf__content_slice(&slice, &s->content, range, err);
-    return rc ? rc : make_sparse(ret, &slice, NULL, err);
+    daf__content slice, owned = {.sparse = false};
+    daf_range rest = *range;
+    int rc = is_view(s) ? own_columns(&owned, s, range, &rest, err) : 0;
+    if (rc == 0)
+        rc = daf__content_slice(&slice, owned.sparse ? &owned : &s->content, &rest, err);
+    if (rc == 0)
+        rc = make_sparse(ret, &slice, NULL, err);
+    daf__content_free(&owned);
+    return rc;
 }
 
 int daf_sparse_to_dense(daf_array **ret, const daf_sparse *s, daf_error *err) {
-    daf__content dense;
-    int rc = daf__content_to_dense(&dense, &s->content, err);
-    return rc ? rc : daf__content_to_array(ret, &dense, err);
+    const daf_range all = {.n_rows = s->content.rows, .n_columns = s->content.columns};
+    daf__content dense, owned = {.sparse = false};
+    daf_range rest;
+    int rc = is_view(s) ? own_columns(&owned, s, &all, &rest, err) : 0;
+    if (rc == 0)
+        rc = daf__content_to_dense(&dense, owned.sparse ? &owned : &s->content, err);
+    if (rc == 0)
+        rc = daf__content_to_array(ret, &dense, err);
+    daf__content_free(&owned);
+    return rc;
 }
 
 /* ---- getting */

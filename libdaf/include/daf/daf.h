@@ -413,9 +413,9 @@ DAF_API DAF_MUST_USE int daf_delete_scalar(daf *d, const char *name, daf_error *
  * the values of the moment it was got, until daf_array_free, whatever happens to the handle or the property.
  * What daf_get_vector and daf_get_matrix hand out of flat numeric values are views of the mapped file, unless the handle
  * was opened with options.copies. Nothing in this library ever changes those bytes or cuts them off, but another program
- * that does so in place changes the values, or makes reading them raise SIGBUS. All else (axes, ranges, readers, slices,
- * and what the library reads to copy, repack, reorder or export) is read, never mapped: there a file that is cut meanwhile
- * is DAF_ERR_TRUNCATED. */
+ * that does so in place changes the values, or makes reading them raise SIGBUS. All else (axes, ranges, readers,
+ * and what the library reads to copy, repack, reorder or export) is read, never mapped, and slices of views are copied so
+ * that no signal is raised: there a file that is cut meanwhile is DAF_ERR_TRUNCATED. */
 typedef struct daf_array daf_array;
 
 /* NULL is fine. */
@@ -450,7 +450,8 @@ typedef struct daf_range {
     uint64_t first_column, n_columns;
 } daf_range;
 
-/* Copies a part of the array to a new one. Returns 0; DAF_ERR_ARG a range that is not inside; DAF_ERR_NOMEM. */
+/* Copies a part of the array to a new one. Returns 0; DAF_ERR_ARG a range that is not inside; DAF_ERR_TRUNCATED it is a view
+ * of a file that was cut, DAF_ERR_IO that cannot be read; DAF_ERR_NOMEM. */
 DAF_API DAF_MUST_USE int daf_array_slice(daf_array **ret, const daf_array *a, const daf_range *range,
                                          daf_error *err);
 
@@ -689,11 +690,12 @@ DAF_API uint64_t daf_sparse_start(const daf_sparse *s, uint64_t column);
 /* Whether the indices (and so, where any values are stored, most of the memory) are a view of a file. */
 DAF_API bool daf_sparse_is_mapped(const daf_sparse *s);
 
-/* Copies a part of it to a new one, which keeps the index type. Returns as daf_array_slice. Free: daf_sparse_free. */
+/* Copies a part of it to a new one, which keeps the index type. Returns as daf_array_slice; DAF_ERR_CORRUPT it is a view of
+ * a file that was changed, so that the rules no longer hold. Free: daf_sparse_free. */
 DAF_API DAF_MUST_USE int daf_sparse_slice(daf_sparse **ret, const daf_sparse *s, const daf_range *range,
                                           daf_error *err);
 
-/* Fills in the zeros. Returns 0; DAF_ERR_LIMIT; DAF_ERR_NOMEM. Free: daf_array_free. */
+/* Fills in the zeros. Returns as daf_sparse_slice; DAF_ERR_LIMIT. Free: daf_array_free. */
 DAF_API DAF_MUST_USE int daf_sparse_to_dense(daf_array **ret, const daf_sparse *s, daf_error *err);
 
 /* Sets a sparse vector or matrix (or, with DAF_FORM_DENSE, a dense one from sparse values).

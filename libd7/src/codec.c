@@ -149,7 +149,9 @@ bool d7__page_dataset(d7__cursor body, uint64_t *ret_dataset_id) {
         d7__field f;
         if (!d7__get_field(&body, &f))
             return false;
-        if (f.number == 1 && f.wire_type == D7__VARINT)
+        if (f.number == 1 && f.wire_type != D7__VARINT)
+            return false; /* as in an index that a bit has made a page */
+        if (f.number == 1)
             id = f.value;
     }
     *ret_dataset_id = id;
@@ -247,9 +249,11 @@ static int page_view_read(page_view *v, d7_type type, const void *entry, size_t 
         const uint8_t *at = c.at;
         if (!d7__get_field(&c, &f))
             return page_corrupt(v, at, "a field is malformed or runs past its message", err);
-        if (f.number == 1 && f.wire_type == D7__VARINT)
+        if ((f.number == 1 || f.number == 3) && f.wire_type != D7__VARINT)
+            return page_corrupt(v, at, "a field is of another type than it should be", err);
+        if (f.number == 1)
             v->dataset_id = f.value;
-        else if (f.number == 3 && f.wire_type == D7__VARINT)
+        else if (f.number == 3)
             v->seed = d7__unzigzag(f.value);
         else if (is_payload(&f)) {
             int rc = page_count_chunk(v, type, &f, err);

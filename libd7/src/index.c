@@ -187,20 +187,22 @@ static int read_attribute(const d7__field *message, const d7__index_sink *sink) 
 
 /* Writers put fields that are not known here behind the others. */
 int d7__index_read(d7__cursor body, const d7__index_sink *sink) {
-    bool unknown = false;
+    d7__index_form none = {0}, *form = sink->form ? sink->form : &none;
+    int malformed = 0;
     while (body.at < body.end) {
         d7__field f;
         if (!d7__get_field(&body, &f))
             return D7_ERR_CORRUPT;
         int rc = 0;
-        bool known = (f.number == 1 || f.number == 2) && f.wire_type == D7__BYTES;
-        if (sink->form && known && unknown)
-            sink->form->twisted = true;
-        unknown |= !known;
+        bool ours = f.number == 1 || f.number == 2, known = ours && f.wire_type == D7__BYTES;
+        malformed = ours && !known ? D7_ERR_CORRUPT : malformed;
+        form->twisted |= known && form->others;
+        form->others |= !known;
+        form->n_attributes += known && f.number == 2;
         if (known)
             rc = f.number == 1 ? read_page(&f, sink) : read_attribute(&f, sink);
         if (rc != 0)
             return rc;
     }
-    return 0;
+    return malformed;
 }

@@ -49,9 +49,16 @@ size_t d7__index_pack(const d7__index_content *content, const d7__index_part *pa
 /* How the pages' messages of an Index look. Unknown fields are another writer's where all have them. */
 typedef struct d7__index_form {
     size_t n_pages, n_unknown; /* of them, those that have unknown fields */
+    size_t n_attributes;
+    bool others; /* there are fields besides pages and attributes */
     bool
         twisted; /* one has a field twice, or of another type; or something unknown stands before what is known */
 } d7__index_form;
+
+/* Does it say nothing, and holds something? So does a page that a bit has made an index. */
+static inline bool d7__index_is_mute(const d7__index_form *f) {
+    return f->n_pages == 0 && f->n_attributes == 0 && f->others;
+}
 
 /* Is it so that bits of it may have changed? */
 static inline bool d7__index_is_odd(const d7__index_form *f) {
@@ -66,8 +73,8 @@ typedef struct d7__index_sink {
     int (*attribute)(void *ctx, const d7_attribute *attribute);
 } d7__index_sink;
 
-/* Reads the body of an Index message. Returns 0; D7_ERR_CORRUPT: malformed (some may have been taken); the
- * sink's. */
+/* Reads the body of an Index message. Returns 0; D7_ERR_CORRUPT: malformed, which a field of another type than it has is too
+ * (what can be read is taken); the sink's. */
 int d7__index_read(d7__cursor body, const d7__index_sink *sink);
 
 #endif

@@ -131,6 +131,25 @@ static int take_attribute(void *ctx, const d7_attribute *a) {
     return d7__attributes_set(&r->attributes, a, NULL);
 }
 
+typedef struct own {
+    const d7_reader *r;
+    uint64_t offset; /* of the index */
+    bool any;
+} own;
+
+static int own_page(void *ctx, uint64_t dataset_id, uint64_t offset) {
+    own *o = ctx;
+    o->any |= dataset_id < o->r->header.n_datasets && offset >= o->r->data_start && offset < o->offset;
+    return 0;
+}
+
+bool d7__index_is_foreign(const d7_reader *r, uint64_t offset, d7__cursor body) {
+    own o = {.r = r, .offset = offset};
+    d7__index_form form = {0};
+    const d7__index_sink sink = {.ctx = &o, .form = &form, .page = own_page};
+    return (d7__index_read(body, &sink) != 0 || d7__index_is_mute(&form)) && !o.any;
+}
+
 int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages,
                           d7__index_seen *ret_seen) {
     index_taker taker = {.reader = r, .offset = entry->offset, .skip_pages = skip_pages};
@@ -138,11 +157,12 @@ int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body,
     d7__index_sink sink = {.ctx = &taker, .form = &form, .page = take_page, .attribute = take_attribute};
     int rc = d7__index_read(body, &sink);
     taker.seen.odd = d7__index_is_odd(&form);
-    if (rc == D7_ERR_CORRUPT) {
+    if (rc == D7_ERR_CORRUPT || d7__index_is_mute(&form)) {
         d7_problem p = d7__problem(D7_PROBLEM_BAD_ENTRY, entry->offset, "an index entry is malformed");
         d7__problems_add(&r->problems, &p);
-        taker.seen.malformed = true;
-        rc = 0;
+        taker.seen.malformed = rc == D7_ERR_CORRUPT;
+        taker.seen.foreign = d7__index_is_foreign(r, entry->offset, body);
+        rc = rc == D7_ERR_CORRUPT ? 0 : rc;
     }
     if (taker.has_attributes && entry->offset > r->progress.last_attributes)
         r->progress.last_attributes = entry->offset;

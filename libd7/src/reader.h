@@ -148,7 +148,8 @@ struct d7_reader {
 /* What an Index entry said when it was taken. */
 typedef struct d7__index_seen {
     bool has_pages, has_marker;
-    bool malformed;      /* it broke off before its end */
+    bool malformed;      /* it breaks off before its end, or has fields of another type than they are */
+    bool foreign;        /* as d7__index_is_foreign() */
     bool odd;            /* its messages look as if bits had changed in them */
     bool impossible;     /* it lists a page that cannot be there */
     uint64_t first_page; /* smallest offset listed */
@@ -205,6 +206,9 @@ bool d7__reader_page_is_possible(d7_reader *r, uint64_t dataset_id, uint64_t off
 /* Takes an Index entry's attributes and, unless `skip_pages`, its pages. Damage is a problem, not a failure. */
 int d7__reader_take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages,
                           d7__index_seen *ret_seen);
+
+/* Is an index malformed, or says it nothing, and lists no page that may be there? Then a page may have been at `offset`. */
+bool d7__index_is_foreign(const d7_reader *r, uint64_t offset, d7__cursor body);
 
 /* Forgets pages and attributes found so far. */
 void d7__reader_forget(d7_reader *r);

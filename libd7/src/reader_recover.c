@@ -250,13 +250,29 @@ static void report_leftover(d7_reader *r) {
         add(r, D7_PROBLEM_NO_EPILOGUE, offset, "a global index without an epilogue after it");
 }
 
-static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages) {
+/* Is an entry that begins at `offset`, right behind the last one, the island that is due there, whatever became of it? */
+static bool is_due(const d7_reader *r, uint64_t behind, uint64_t offset) {
+    const d7__progress *v = &r->progress;
+    return !v->drifting && d7__frame_begin(behind) == offset &&
+           islands_due(r, v->island_end) == islands_due(r, v->last_entry) &&
+           islands_due(r, v->last_entry) < islands_due(r, offset);
+}
+
+/* What is none of the messages that there are may have been a page, unless an island was due there. */
+static int take_foreign(d7_reader *r, const d7__entry *entry, bool due) {
+    if (!due)
+        return add_hole(r, entry->offset, entry->next);
+    r->progress.island_end = entry->next;
+    return 0;
+}
+
+static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, bool skip_pages, bool due) {
     d7__index_seen seen;
     int rc = d7__reader_take_index(r, entry, body, skip_pages, &seen);
     check_leftover(r, entry, &seen);
     if (!skip_pages && seen.has_pages && !seen.malformed && !seen.impossible)
         resolve_holes(r, entry, &seen);
-    return rc;
+    return rc == 0 && seen.foreign ? take_foreign(r, entry, due) : rc;
 }
 
 static const char moved_text[] = "more may be lost here: what follows may have other item numbers";
@@ -275,7 +291,7 @@ static int take_page(d7_reader *r, const d7__entry *entry, uint64_t dataset_id) 
     return d7__map_add(r, (uint32_t)dataset_id, entry->offset);
 }
 
-static int take_entry(d7_reader *r, const d7__entry *entry) {
+static int take_entry(d7_reader *r, const d7__entry *entry, bool due) {
     d7__kind kind;
     d7__cursor body;
     uint64_t dataset_id, index_offset;
@@ -289,7 +305,7 @@ static int take_entry(d7_reader *r, const d7__entry *entry) {
             return D7_ERR_NOMEM;
         return take_page(r, entry, dataset_id);
     case D7__KIND_INDEX:
-        return take_index(r, entry, body, false);
+        return take_index(r, entry, body, false, due);
     case D7__KIND_EPILOGUE:
         if (!d7__epilogue_unpack(body, &index_offset))
             break;
@@ -304,7 +320,7 @@ static int take_entry(d7_reader *r, const d7__entry *entry) {
         break;
     }
     add(r, D7_PROBLEM_BAD_ENTRY, entry->offset, "the entry is no message of this format");
-    return add_hole(r, entry->offset, entry->next);
+    return take_foreign(r, entry, due);
 }
 
 /* What an entry is, and whether that is all of it: with a wrong length in its framing it may be a part of others. */
@@ -329,15 +345,17 @@ static int come_to(d7_reader *r, uint64_t from, bool after_damage, const d7__ent
 /* One entry of a scan that came from `from`. */
 static int scan_entry(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
     bool exact, follows = !after_damage && entry->offset == d7__frame_begin(from);
+    bool due = follows && is_due(r, from, entry->offset);
     d7__kind kind = kind_of(entry, &exact);
     int rc = come_to(r, from, after_damage, entry, kind == D7__KIND_EPILOGUE);
     if (rc != 0)
         return rc;
-    if (exact && add_solid(r, follows ? from : entry->offset, entry->next) != 0)
-        return D7_ERR_NOMEM;
+    size_t n_holes = r->n_holes;
     r->progress.last_entry = entry->offset;
     r->progress.runs_on |= d7__entry_runs_on(entry);
-    return take_entry(r, entry);
+    rc = take_entry(r, entry, due);
+    bool sound = exact && r->n_holes <= n_holes;
+    return rc == 0 && sound ? add_solid(r, follows ? from : entry->offset, entry->next) : rc;
 }
 
 static int scan_bad(d7_reader *r, uint64_t from, bool after_damage, const d7__entry *entry) {
@@ -593,7 +611,9 @@ static int take_island(d7_reader *r, d7__entry *entry, d7__cursor body, d7_error
             v->first_page = s.first_page;
         if (doubtful && is_confirmed(r, &s, body, n_before))
             v->peculiar = true;
-        if (take_index(r, entry, body, (!s.sound || (doubtful && !v->peculiar)) && !r->options.quick) != 0)
+        bool due = is_due(r, v->covered, entry->offset);
+        if (take_index(r, entry, body, (!s.sound || (doubtful && !v->peculiar)) && !r->options.quick, due) !=
+            0)
             return d7__reader_no_memory(r, err);
         v->covered = entry->next;
         v->last_entry = entry->offset;
@@ -615,7 +635,7 @@ static int take_early(d7_reader *r, d7_error *err) {
         int rc = find_index_at(r, v->covered, &there, &entry, &body, err);
         if (rc != 0 || !there)
             return rc;
-        if (take_index(r, &entry, body, false) != 0)
+        if (take_index(r, &entry, body, false, false) != 0)
             return d7__reader_no_memory(r, err);
         v->covered = entry.next;
         v->last_entry = entry.offset;

@@ -23,9 +23,11 @@ typedef struct hole {
     bool joined;
     uint64_t frame_end; /* where the fragments of what is no entry end; 0: they are broken too */
     uint64_t begin;     /* the first of these that begins behind `from`; 0: none does */
-    bool stray;         /* it ends in a block that was written elsewhere */
-    bool foreign;       /* there is a header in it: a block of another place, or of another file */
-    bool padding;       /* zeros up to the end of a block, and no hole where the writer does that */
+    uint64_t
+        island_end; /* it begins with an entry that is whole where an island was due, and ends here; 0: it does not */
+    bool stray;   /* it ends in a block that was written elsewhere */
+    bool foreign; /* there is a header in it: a block of another place, or of another file */
+    bool padding; /* zeros up to the end of a block, and no hole where the writer does that */
 } hole;
 
 typedef struct survey {
@@ -76,20 +78,30 @@ static int listed_attribute(void *ctx, const d7_attribute *a) {
     return d7__is_marker(a) || rc != 0 ? rc : d7__attributes_set(&s->r->attributes, a, NULL);
 }
 
-static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
+/* The block where the next island is due behind one at `offset`. */
+static uint64_t due_after(const survey *s, uint64_t offset) {
     uint64_t step = s->r->header.index_step;
+    return (offset / D7_BLOCK_BYTES / step + 1) * step;
+}
+
+static int survey_index(survey *s, const d7__entry *e, d7__cursor body) {
     size_t n_indexes = s->claims.n_indexes;
     int rc = d7__claims_index(&s->claims, e, body, listed_attribute, s);
     if (s->claims.n_indexes > n_indexes)
-        s->due = (e->offset / D7_BLOCK_BYTES / step + 1) * step;
+        s->due = due_after(s, e->offset);
     return rc;
 }
 
 static int framed_hole_begin(survey *s, const d7__entry *e) {
-    bool goes_on = !s->in_hole || s->holes[s->n_holes - 1].frame_end == e->offset;
+    bool begins = !s->in_hole, goes_on = begins || s->holes[s->n_holes - 1].frame_end == e->offset;
+    uint64_t last = s->claims.n_seen ? d7__claims_seen_offset(&s->claims, s->claims.n_seen - 1) : 0;
     if (hole_begin(s, e->offset) != 0)
         return D7_ERR_NOMEM;
     hole *h = &s->holes[s->n_holes - 1];
+    if (begins && h->joined && e->offset / D7_BLOCK_BYTES >= s->due && last / D7_BLOCK_BYTES < s->due) {
+        h->island_end = d7__frame_begin(e->next);
+        s->due = due_after(s, e->offset);
+    }
     if (goes_on)
         h->frame_end = d7__frame_begin(e->next);
     if (h->begin == 0 && e->offset > h->from)
@@ -100,14 +112,15 @@ static int framed_hole_begin(survey *s, const d7__entry *e) {
 /* Is an entry what it says that it is? */
 static bool makes_sense(const survey *s, const d7__entry *e, d7__kind kind, d7__cursor body,
                         uint64_t *ret_dataset) {
-    static const d7__index_sink nothing = {0};
+    d7__index_form form = {0};
+    const d7__index_sink nothing = {.form = &form};
     uint64_t index;
     switch (kind) {
     case D7__KIND_DATA:
         return d7__page_dataset(body, ret_dataset) && *ret_dataset < s->r->header.n_datasets &&
                !d7__page_is_seam(s->r, (uint32_t)*ret_dataset, e);
     case D7__KIND_INDEX:
-        return d7__index_read(body, &nothing) == 0;
+        return d7__index_read(body, &nothing) == 0 && !d7__index_is_mute(&form);
     case D7__KIND_EPILOGUE:
         return d7__epilogue_unpack(body, &index);
     default:
@@ -266,29 +279,48 @@ static bool only_island_before(const survey *s, uint64_t at, uint64_t upto, uint
     return at / D7_BLOCK_BYTES >= due && at / D7_BLOCK_BYTES / step == upto / D7_BLOCK_BYTES / step;
 }
 
+/* The entry at `at` says that it is an index; *ret_foreign: a page may have been there. */
+static int look_at_index(survey *s, uint64_t at, bool *ret_foreign, d7_error *err) {
+    d7__found found;
+    d7__entry e;
+    d7__kind kind;
+    d7__cursor body;
+    int rc = d7__entry_at(&s->r->framing, at, &found, &e, err);
+    *ret_foreign = rc == 0 && found == D7__FOUND_ENTRY &&
+                   (!d7__entry_kind(e.data, e.bytes, &kind, &body) || kind != D7__KIND_INDEX ||
+                    d7__index_is_foreign(s->r, at, body));
+    return rc;
+}
+
 /* Follows the entries' lengths through a hole from `at` up to `upto`; *ret_known: they lead there. */
 static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bool *ret_known,
                         d7_error *err) {
-    uint64_t due = h->due, step = s->r->header.index_step;
+    uint64_t due = h->due;
     bool list_begins = upto < h->to && upto < s->pages_end;
     *ret_known = false;
     while (at < upto) {
         d7__head e;
         uint64_t end;
-        bool good;
+        bool good, foreign = false, island = s->claims.on_schedule && at / D7_BLOCK_BYTES >= due;
+        if (island && at == h->from && h->island_end && h->island_end <= upto && !h->stray && !h->foreign) {
+            due = due_after(s, at);
+            at = h->island_end;
+            continue;
+        }
         int rc = read_head(s, at, &good, &e, &end, err);
+        if (rc == 0 && good && !island && e.kind == D7__KIND_INDEX)
+            rc = look_at_index(s, at, &foreign, err);
         if (rc != 0)
             return rc;
-        bool island = s->claims.on_schedule && at / D7_BLOCK_BYTES >= due;
         bool torn = h->begin > at && good && h->begin < end; /* another entry begins in its midst */
-        if (!good || end > upto || torn || h->foreign ||
+        if (!good || foreign || end > upto || torn || h->foreign ||
             (e.kind == D7__KIND_DATA && e.dataset_id >= s->r->header.n_datasets) ||
             (island && (e.kind != D7__KIND_INDEX || h->stray))) {
             *ret_known = list_begins && only_island_before(s, at, upto, due);
             return 0;
         }
         if (island)
-            due = (at / D7_BLOCK_BYTES / step + 1) * step;
+            due = due_after(s, at);
         if (add_lost(s, at, &e) != 0)
             return d7__reader_no_memory(s->r, err);
         at = d7__frame_begin(end);

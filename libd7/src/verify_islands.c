@@ -147,11 +147,13 @@ int d7__verify_index(d7__verifier *v, const d7__entry *entry, d7__cursor body, d
         is->n_listed = 0;
     }
     island_taker taker = {.v = v, .offset = entry->offset, .global = global};
-    int rc = d7__index_read(body,
-                            &(d7__index_sink){.ctx = &taker, .page = take_page, .attribute = take_attribute});
+    d7__index_form form = {0};
+    const d7__index_sink sink = {
+        .ctx = &taker, .form = &form, .page = take_page, .attribute = take_attribute};
+    int rc = d7__index_read(body, &sink);
     if (rc == D7_ERR_NOMEM)
         return d7__reader_no_memory(v->r, err);
-    if (rc != 0)
+    if (rc != 0 || d7__index_is_mute(&form))
         d7__verify_report(v, D7_PROBLEM_BAD_ENTRY, entry->offset, D7_NO_DATASET,
                           "an index entry is malformed");
     else if (taker.unusual)

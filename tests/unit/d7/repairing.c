@@ -236,6 +236,26 @@ void check_result(recording *r, const char *path, const d7_repair_report *report
     d7_reader_free(f);
 }
 
+static void check_page(recording *r, d7_reader *f, uint32_t column, const d7_page_info *page) {
+    uint64_t values[256];
+    size_t bytes = d7_type_size(datasets[column].type);
+    assert_true(page->first_item + page->n_items <= r->items[column] && page->n_items * bytes <= 256);
+    if (d7_reader_read(f, column, page->first_item, (size_t)page->n_items, values, &r->err) == 0)
+        assert_memory_equal(values, values_of(r, column, (size_t)page->first_item), page->n_items * bytes);
+}
+
+bool check_source(recording *r) {
+    d7_reader *f = open_on(r, source_path);
+    d7_page_info page;
+    for (uint32_t c = 0; c < N_COLUMNS; c++)
+        for (uint64_t i = 0; d7_reader_page(f, c, i, &page) == 0; i++)
+            if (!page.damaged)
+                check_page(r, f, c, &page);
+    bool told = d7_reader_n_damages(f) > 0;
+    d7_reader_free(f);
+    return told;
+}
+
 void check_aligned(const d7_reader *f) {
     assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_Y));
     assert_int_equal(items_of(f, COLUMN_X), items_of(f, COLUMN_AAT));

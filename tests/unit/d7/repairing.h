@@ -50,6 +50,9 @@ d7_reader *open_on(recording *r, const char *path);
  * what the report says is kept? Milliseconds are counted anew here. `report` NULL: without gaps. */
 void check_result(recording *r, const char *path, const d7_repair_report *report);
 
+/* Opens the source: are all items that it gives as they were recorded? Returns whether it tells of damage. */
+bool check_source(recording *r);
+
 /* x, y and aat of an open file end together. */
 void check_aligned(const d7_reader *f);
 

@@ -178,6 +178,40 @@ static size_t page_over_a_block(const fixture *f) {
 }
 
 /* Its beginning is there: which items are lost is known, and those after keep their numbers. */
+/* An index that has something, and nothing that an index has: what was here may have been a page. One that is empty is an
+ * index, and so is one with something unknown beside its pages. */
+static void an_index_that_says_nothing_is_a_hole(void **state) {
+    static const uint8_t mute[] = {0x1A, 5, 0x18, 2, 0x22, 1, 4}, varint[] = {0x1A, 4, 0x08, 0, 0x22, 0},
+                         empty[] = {0x1A, 0}, more[] = {0x1A, 8, 0x12, 3, 0x0A, 1, 'k', 0x22, 1, 4};
+    const struct {
+        const uint8_t *entry;
+        size_t bytes;
+        bool hole;
+    } cases[] = {{mute, sizeof mute, true},
+                 {varint, sizeof varint, true},
+                 {empty, sizeof empty, false},
+                 {more, sizeof more, false}};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        d7_dataset_info info;
+        build_start(&f->b, two, 2, 512, PAGE_BYTES);
+        put_pages(f, 4);
+        uint64_t at = build_entry(&f->b, cases[i].entry, cases[i].bytes);
+        put_pages(f, 4);
+        end(f);
+        const d7_problem *p = find(f, D7_PROBLEM_BAD_ENTRY);
+        assert_int_equal(p != NULL, cases[i].hole);
+        assert_true(!p || p->offset == at);
+        assert_int_equal(find(f, D7_PROBLEM_UNPLACED) != NULL, cases[i].hole);
+        check_pages(f, cases[i].hole ? 4 : 8, SIZE_MAX);
+        assert_int_equal(d7_reader_dataset(f->r, 0, &info), 0);
+        assert_int_equal(info.pages, cases[i].hole ? 2 : 4);
+        d7_reader_free(f->r);
+        f->r = NULL;
+        memio_free(&f->file);
+    }
+}
+
 static void a_page_that_breaks_off_keeps_its_place(void **state) {
     fixture *f = *state;
     build_start(&f->b, two, 2, 512, PAGE_BYTES);
@@ -288,6 +322,7 @@ int main(void) {
         TEST(pages_may_be_listed_in_any_order),
         TEST(impossible_islands_are_made_up_for),
         TEST(listed_pages_that_are_not_there_are_told),
+        TEST(an_index_that_says_nothing_is_a_hole),
         TEST(a_page_that_breaks_off_keeps_its_place),
         TEST(a_lost_block_says_where_items_are_missing),
         TEST(an_entry_that_was_given_up_is_dropped),

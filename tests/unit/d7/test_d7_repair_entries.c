@@ -1,0 +1,89 @@
+/* Bits that make an entry another one: a page an index, an index a page, or a page of one column one of another. All of them are
+ * whole as the framing goes; no column may move against the others because of it. */
+#include "repairing.h"
+#include "testing.h"
+
+enum { SMALL = 3000, TURN = 170, TAG = 2 };
+
+/* Opens and repairs the source with a bit of it changed: what is read and what is kept is as it was recorded. */
+static void flip_and_check(recording *r, const uint8_t *bytes, size_t at, unsigned bit) {
+    uint8_t *changed = malloc(r->n_bytes);
+    d7_repair_report report;
+    memcpy(changed, bytes, r->n_bytes);
+    changed[at] ^= (uint8_t)(1u << bit);
+    put_source(r, changed, r->n_bytes);
+    check_source(r);
+    repair_and_check(r, &report);
+    d7_repair_report_free(&report);
+    free(changed);
+}
+
+static void any_bit_of_a_tag_is_damage(void **state) {
+    (void)state;
+    static const uint32_t steps[] = {1, 1000};
+    for (size_t k = 0; k < 2; k++) {
+        recording *r = recording_make(SMALL, TURN, steps[k], false);
+        for (uint32_t c = 0; c < N_COLUMNS; c++)
+            for (uint64_t item = 0; item + 600 < r->items[c]; item += 531) {
+                put_source(r, r->bytes, r->n_bytes);
+                d7_page_info page = page_at(r, c, item);
+                if (page.offset % D7_BLOCK_BYTES + TAG < D7_BLOCK_BYTES)
+                    for (unsigned bit = 0; bit < 8; bit++)
+                        flip_and_check(r, r->bytes, (size_t)page.offset + TAG, bit);
+            }
+        recording_free(r);
+    }
+}
+
+/* Where the n-th entry after the header begins that says that it is an index; 0: there is none. */
+static size_t find_index(const recording *r, size_t from) {
+    for (size_t at = from; at + 4 < r->n_bytes; at++) {
+        const uint8_t *p = r->bytes + at;
+        size_t n = (size_t)(p[0] | (p[1] & 0x3F) << 8);
+        if (p[1] >> 6 == 3 && p[2] == 0x1A && p[3] >= 0x80 && (size_t)(p[3] & 0x7F) + 128u * p[4] + 3 == n &&
+            p[5] == 0x0A)
+            return at;
+    }
+    return 0;
+}
+
+static void an_island_is_no_page(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL * 3, TURN, 1, false);
+    size_t n = 0;
+    for (size_t at = find_index(r, 1); at; at = find_index(r, at + 1), n++)
+        for (unsigned bit = 0; bit < 8; bit++)
+            flip_and_check(r, r->bytes, at + TAG, bit);
+    assert_true(n >= 2);
+    recording_free(r);
+}
+
+/* The island is gone, but nothing else: all is kept that is without the change. */
+static void an_island_that_is_no_message_loses_nothing(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL * 3, TURN, 1, false);
+    d7_repair_report before, after;
+    repair_and_check(r, &before);
+    size_t at = find_index(r, 1);
+    assert_true(at > 0);
+    r->bytes[at + TAG] ^= 0x08;
+    put_source(r, r->bytes, r->n_bytes);
+    assert_true(check_source(r));
+    repair_and_check(r, &after);
+    for (uint32_t c = 0; c < N_COLUMNS; c++) {
+        assert_int_equal(after.datasets[c].kept, before.datasets[c].kept);
+        assert_int_equal(after.datasets[c].lost, 0);
+    }
+    d7_repair_report_free(&before);
+    d7_repair_report_free(&after);
+    recording_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_bit_of_a_tag_is_damage),
+        cmocka_unit_test(an_island_is_no_page),
+        cmocka_unit_test(an_island_that_is_no_message_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -107,15 +107,19 @@ bool common_record_key(const char *key, size_t bytes) {
 }
 
 /* Which dataset it says, if that is one. */
-static common_record_of read_dataset(span value, common_record *r) {
+static common_record_of read_dataset(const char *json, span value, common_record *r) {
     span text = {0};
     if (*value.at == '"' && take_string(&value, &text)) {
         r->dataset = text.at;
         r->dataset_bytes = (size_t)(text.end - text.at);
         return COMMON_RECORD_DATASET;
     }
-    bool number = common_record_number(value.at, (size_t)(value.end - value.at), &r->dataset_number);
-    return number ? COMMON_RECORD_DATASET : COMMON_RECORD_UNKNOWN;
+    size_t bytes = (size_t)(value.end - value.at);
+    if (!common_record_number(value.at, bytes, &r->dataset_number))
+        return COMMON_RECORD_UNKNOWN;
+    r->number_at = (size_t)(value.at - json);
+    r->number_bytes = bytes;
+    return COMMON_RECORD_DATASET;
 }
 
 bool common_record_read(const char *text, size_t bytes, common_record *ret) {
@@ -127,7 +131,7 @@ bool common_record_read(const char *text, size_t bytes, common_record *ret) {
     r.item_at = (size_t)(value.at - text);
     r.item_bytes = (size_t)(value.end - value.at);
     if (find_member(all, "dataset", &value))
-        r.of = read_dataset(value, &r);
+        r.of = read_dataset(text, value, &r);
     else if (find_member(all, "group", &value))
         r.of = is_text(&value, "\"photons\"") ? COMMON_RECORD_PHOTONS
                : is_text(&value, "\"tags\"")  ? COMMON_RECORD_TAGS

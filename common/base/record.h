@@ -24,6 +24,7 @@ typedef struct common_record {
         *dataset; /* [dataset_bytes] in the text, without quotes, escapes as they are; NULL: a number */
     size_t dataset_bytes;
     uint64_t dataset_number;
+    size_t number_at, number_bytes; /* where its digits are in the text; 0 bytes: it is no number */
 } common_record;
 
 /* Is it a key of that prefix with a number of at most 18 digits after it, and nothing else? Pure; any thread. */

@@ -48,9 +48,7 @@ int command_progress(void *bar, uint64_t done, uint64_t total);
  * error when they cannot be used. Returns 0, or an exit code after saying why. */
 int command_compare(const command *self, d7_reader *r);
 
-/* What is wrong with the checksums beside a file that was compared or verified, in `room`; NULL: nothing is. */
-const char *checksum_fault(const d7_reader *r, d7_problem *room);
-/* Says it on standard error: where something is, and anyway. */
+/* What is wrong with the checksums beside a file, on standard error: where something is, and anyway. */
 void command_tell_checksums(const command *self, const d7_reader *r);
 void command_tell_fault(const command *self, const char *fault);
 

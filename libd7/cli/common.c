@@ -99,14 +99,6 @@ int command_progress(void *bar, uint64_t done, uint64_t total) {
     return cli_stopped;
 }
 
-/* Entries that only one of both has, each with its place, are no fault: the file was cut, or goes on. */
-const char *checksum_fault(const d7_reader *r, d7_problem *room) {
-    for (size_t i = 0; d7_reader_problem(r, i, room) == 0; i++)
-        if (room->code == D7_PROBLEM_CHECKSUM_FILE && (room->offset == D7_NO_OFFSET || room->offset == 0))
-            return room->text;
-    return NULL;
-}
-
 void command_tell_fault(const command *self, const char *fault) {
     command_fail(self, "%s; without it nobody knows whether values have changed since they were written",
                  fault);
@@ -114,9 +106,8 @@ void command_tell_fault(const command *self, const char *fault) {
 
 void command_tell_checksums(const command *self, const d7_reader *r) {
     d7_problem p;
-    const char *fault = checksum_fault(r, &p);
-    if (fault)
-        command_tell_fault(self, fault);
+    if (d7_reader_checksum_fault(r, &p) == 0)
+        command_tell_fault(self, p.text);
 }
 
 int command_compare(const command *self, d7_reader *r) {

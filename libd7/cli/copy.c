@@ -288,11 +288,10 @@ static void print_json(const copy_job *job) {
     }
     printf("\n  ],\n  \"left_out\": ");
     part_print_skipped(&job->part);
-    d7_problem room;
-    const char *fault = checksum_fault(job->in.reader, &room);
+    d7_problem fault;
     printf(",\n  \"checksum_fault\": ");
-    if (fault)
-        cli_write_json_string(stdout, fault);
+    if (d7_reader_checksum_fault(job->in.reader, &fault) == 0)
+        cli_write_json_string(stdout, fault.text);
     else
         printf("null");
     printf("\n}\n");

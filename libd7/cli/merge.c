@@ -59,11 +59,11 @@ typedef struct base_map {
 /* How many items of the dataset that a record names come before the part. */
 static uint64_t base_of_own(const base_map *map, const common_record *record) {
     char name[256];
-    uint32_t id = (uint32_t)record->dataset_number;
-    if (record->dataset_bytes >= sizeof name || (!record->dataset && record->dataset_number > UINT32_MAX))
+    uint32_t id;
+    if (!record->dataset || record->dataset_bytes >= sizeof name)
         return 0;
-    snprintf(name, sizeof name, "%.*s", (int)record->dataset_bytes, record->dataset ? record->dataset : "");
-    if (record->dataset && d7_reader_find_dataset(map->in->reader, name, &id) != 0)
+    snprintf(name, sizeof name, "%.*s", (int)record->dataset_bytes, record->dataset);
+    if (d7_reader_find_dataset(map->in->reader, name, &id) != 0)
         return 0;
     for (size_t k = 0; k < map->job->n; k++)
         if (map->job->ids[k] == id)

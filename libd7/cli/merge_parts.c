@@ -186,6 +186,30 @@ static bool is_same_part(const merge_part *a, const merge_part *b) {
     return true;
 }
 
+/* Is there a set of columns of which both tell where they begin? */
+static bool both_know(const merge_part *a, const merge_part *b) {
+    bool know = false;
+    for (unsigned set = SET_PHOTONS; set < N_SETS; set++)
+        know |= a->knows[set] && b->knows[set] && (a->rows[set] || b->rows[set]);
+    return know;
+}
+
+/* Where nothing else tells, the numbers of the parts do: they go up one by one. */
+static int check_number(const merge_parts *m, size_t i) {
+    const merge_part *part = &m->parts[i], *before = &m->parts[i - 1];
+    if (!part->has_number || !before->has_number || both_know(before, part))
+        return 0;
+    uint64_t last = before->number + before->mark.last - before->mark.number;
+    if (part->number == last + 1)
+        return 0;
+    return command_fail(m->self,
+                        "%s: is part %" PRIu64 " of a recording, and %s part %" PRIu64
+                        ": %s; --force merges all the same, in the order given",
+                        part->path, part->number, before->path, last,
+                        part->number > last ? "what is between them is missing"
+                                            : "nothing tells which comes first");
+}
+
 /* Counts what comes before each part. A part that tells where it begins is held against the one before that does. */
 static int place_parts(merge_parts *m) {
     uint64_t expected[N_SETS] = {0}, base[N_SETS] = {0};
@@ -206,6 +230,9 @@ static int place_parts(merge_parts *m) {
             known[set] |= counts;
             base[set] += fresh;
         }
+        int code = i > 0 && !m->force ? check_number(m, i) : 0;
+        if (code != 0)
+            return code;
     }
     return 0;
 }

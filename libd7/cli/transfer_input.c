@@ -111,33 +111,12 @@ bool input_has(const transfer_input *in, column_set set) {
     return false;
 }
 
-/* A column without items is not in use, unless its page is damaged, or may not have been written yet in a file that is
- * not closed. */
-static bool in_use(const transfer_input *in, uint32_t dataset_id, uint64_t longest) {
-    d7_dataset_info info;
-    if (d7_reader_dataset(in->reader, dataset_id, &info) != 0)
-        return false;
-    bool open = d7_reader_state(in->reader) != D7_STATE_CLOSED;
-    return info.items || info.pages ||
-           (open && longest <= d7_items_per_page(info.type, d7_reader_bytes_per_page(in->reader)));
-}
-
-/* As many as its pages should hold: another writer's may be longer, each for itself. */
-static uint64_t usual_items(const transfer_input *in, uint32_t dataset_id) {
-    d7_dataset_info info;
-    if (d7_reader_dataset(in->reader, dataset_id, &info) != 0)
-        return 0;
-    return info.pages * d7_items_per_page(info.type, d7_reader_bytes_per_page(in->reader)) + info.items -
-           info.paged_items;
-}
-
 uint64_t input_rows(const transfer_input *in, column_set set) {
-    uint64_t shortest = UINT64_MAX, longest = 0;
+    uint64_t shortest = UINT64_MAX;
+    if (in->grouped && (set == SET_PHOTONS || set == SET_TAGS))
+        return d7_reader_group_items(in->reader, set == SET_TAGS ? D7_GROUP_TAGS : D7_GROUP_PHOTONS);
     for (uint32_t i = 0; i < in->n_datasets; i++)
-        if (in->sets[i] == set && usual_items(in, i) > longest)
-            longest = usual_items(in, i);
-    for (uint32_t i = 0; i < in->n_datasets; i++)
-        if (in->sets[i] == set && in_use(in, i, longest) && all_items(in, i) < shortest)
+        if (in->sets[i] == set && all_items(in, i) < shortest)
             shortest = all_items(in, i);
     return shortest == UINT64_MAX ? 0 : shortest;
 }
@@ -187,6 +166,40 @@ static bool writable(const d7_attribute *a) {
            common_utf8_valid(a->key, a->key_bytes) && common_utf8_valid(a->value, a->value_bytes);
 }
 
+/* The same text with the dataset's name in place of its number, in new memory; NULL: out of memory. */
+static char *with_name(const char *json, const common_record *record, const d7_dataset_info *info) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return NULL;
+    fprintf(memory, "%.*s", (int)record->number_at, json);
+    (void)cli_write_json_text(memory, info->name, info->name_bytes);
+    fputs(json + record->number_at + record->number_bytes, memory);
+    if (fclose(memory) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Records that tell a dataset by its number tell its name then: in another file another dataset may have that number. */
+static bool name_datasets(const transfer_input *in, attribute_list *list) {
+    for (attribute_node *node = list->first; node; node = node->next) {
+        common_record record;
+        d7_dataset_info info;
+        if (!record_has_item(node->key) || !common_record_read(node->value, strlen(node->value), &record) ||
+            record.number_bytes == 0 || record.dataset_number >= in->n_datasets ||
+            d7_reader_dataset(in->reader, (uint32_t)record.dataset_number, &info) != 0)
+            continue;
+        char *text = with_name(node->value, &record, &info);
+        if (!text)
+            return false;
+        free(node->value);
+        node->value = text;
+    }
+    return true;
+}
+
 int input_attributes(const transfer_input *in, attribute_list *list) {
     d7_attribute a;
     for (size_t i = 0; d7_reader_attribute(in->reader, i, &a) == 0; i++) {
@@ -200,7 +213,7 @@ int input_attributes(const transfer_input *in, attribute_list *list) {
         if (!in->skip_damaged)
             return CLI_PROBLEMS;
     }
-    return 0;
+    return name_datasets(in, list) ? 0 : command_fail(in->self, "out of memory");
 }
 
 /* ---- cuts ---- */

@@ -66,7 +66,7 @@ uint64_t input_rows(const transfer_input *in, column_set set);
  * (the first may have begun before), one that ends there has those before *ret_end. Returns 0, or an exit code. */
 int input_ms_bounds(const transfer_input *in, uint64_t row, uint64_t *ret_first, uint64_t *ret_end);
 
-/* Adds the attributes to a list. Returns 0, or an exit code after saying why. */
+/* Adds the attributes to a list; gaps and markers that tell a dataset by its number tell it by its name there. Returns 0, or an exit code after saying why. */
 int input_attributes(const transfer_input *in, attribute_list *list);
 
 /* What of a file is wanted. */

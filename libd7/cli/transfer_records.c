@@ -138,17 +138,22 @@ split_mark records_mark(const attribute_list *list) {
     char *end;
     if (!text || !isdigit((unsigned char)*text))
         return mark;
-    uint64_t number = strtoull(text, &end, 10);
-    if (*end++ != '/')
+    uint64_t number = strtoull(text, &end, 10), last = number;
+    if (*end == '-' && isdigit((unsigned char)end[1]))
+        last = strtoull(end + 1, &end, 10);
+    if (*end++ != '/' || last < number)
         return mark;
     mark.number = number;
     mark.of = isdigit((unsigned char)*end) ? strtoull(end, NULL, 10) : 0;
+    mark.last = mark.of ? mark.of : last;
     return mark;
 }
 
 static void mark_text(const split_mark *mark, char *text, size_t cap) {
     if (mark->of)
         snprintf(text, cap, "%" PRIu64 "/%" PRIu64, mark->number, mark->of);
+    else if (mark->last > mark->number)
+        snprintf(text, cap, "%" PRIu64 "-%" PRIu64 "/more", mark->number, mark->last);
     else
         snprintf(text, cap, "%" PRIu64 "/more", mark->number);
 }
@@ -156,7 +161,7 @@ static void mark_text(const split_mark *mark, char *text, size_t cap) {
 bool records_begin_cut(attribute_list *list, const record_place *place) {
     char added[160] = "";
     const char *old = attribute_value(list, cut_key);
-    split_mark mark = {place->part + 1, place->last ? place->part + 1 : 0};
+    split_mark mark = {place->part + 1, place->part + 1, place->last ? place->part + 1 : 0};
     if (place->has_part)
         mark_text(&mark, added, sizeof added);
     if ((place->has_part && !place_put(list, "photond.part", place->part, added, sizeof added)) ||
@@ -222,7 +227,7 @@ bool records_end_cut(attribute_list *list, const split_mark *last) {
     size_t n = strcspn(value, "|");
     bool whole = mark.number == 0 || (mark.number == 1 && last->of);
     if (!whole || !each_added(list, value, n, is_zero))
-        return mark.number == 0 || set_mark(list, &(split_mark){mark.number, last->of});
+        return mark.number == 0 || set_mark(list, &(split_mark){mark.number, last->last, last->of});
     char *rest = strdup(value + n + (value[n] == '|')), *added = strndup(value, n);
     bool good = rest && added;
     if (good) {

@@ -38,11 +38,13 @@ typedef struct record_place {
  * new, so that records_end_cut() can undo it; before these, of a part, its mark. Returns false when memory runs out. */
 bool records_begin_cut(attribute_list *list, const record_place *place);
 
-/* What a part says of the split that made it: "2/more" is the second, and others follow; "3/3" is the last of three. */
+/* What a part says of the split that made it: "2/more" is the second, and others follow; "3/3" is the last of three; "2-4/more"
+ * are three of them, merged. */
 typedef struct split_mark {
     uint64_t
         number; /* from 1; of parts that were merged, that of the first; 0: no split made it, or an old one */
-    uint64_t of; /* how many there are; 0: more follow */
+    uint64_t last; /* of parts that were merged, that of the last; else the same */
+    uint64_t of;   /* how many there are; 0: more follow */
 } split_mark;
 
 split_mark records_mark(const attribute_list *list);

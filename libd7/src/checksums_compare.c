@@ -113,3 +113,14 @@ void d7__sums_tell(const d7__sums_compare *c, bool held, d7__sums_verdict verdic
     if (verdict == D7__SUMS_OUTDATED)
         tell(c, problems, D7_NO_OFFSET, "the file was written anew since; entries that differ", c->n_differ);
 }
+
+/* Entries that only one of both has are told with their place. */
+int d7_reader_checksum_fault(const d7_reader *r, d7_problem *ret_problem) {
+    d7_problem p;
+    for (size_t i = 0; d7_reader_problem(r, i, &p) == 0; i++)
+        if (p.code == D7_PROBLEM_CHECKSUM_FILE && (p.offset == D7_NO_OFFSET || p.offset == 0)) {
+            *ret_problem = p;
+            return 0;
+        }
+    return D7_ERR_NOTFOUND;
+}

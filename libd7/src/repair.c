@@ -56,12 +56,10 @@ static void report_untold(const d7_reader *source, const d7__repair_plan *p, d7_
         report->datasets[ds].more_lost |= d7__tail_tells_more(source, ds, p->columns[ds].there);
 }
 
-/* Entries that only one of both has, each with its place, are no fault: the file was cut, or goes on. */
 void d7__report_checksums(const d7_reader *r, d7_repair_report *report) {
     d7_problem p;
-    for (size_t i = 0; !*report->checksum_fault && d7_reader_problem(r, i, &p) == 0; i++)
-        if (p.code == D7_PROBLEM_CHECKSUM_FILE && (p.offset == D7_NO_OFFSET || p.offset == 0))
-            memcpy(report->checksum_fault, p.text, sizeof report->checksum_fault);
+    if (!*report->checksum_fault && d7_reader_checksum_fault(r, &p) == 0)
+        memcpy(report->checksum_fault, p.text, sizeof report->checksum_fault);
 }
 
 int d7__report_start(const d7_reader *r, d7_repair_report *report) {

@@ -70,9 +70,10 @@ static uint64_t longest_column(const d7_reader *r, d7_group group) {
 }
 
 static bool in_use(const d7_reader *r, const d7_dataset_info *info, uint64_t longest) {
-    if (info->items > 0 || d7_reader_state(r) == D7_STATE_CLOSED)
-        return info->items > 0;
-    return info->pages > 0 || longest <= d7_items_per_page(info->type, d7_reader_bytes_per_page(r));
+    if (info->items > 0 || info->pages > 0)
+        return true;
+    return d7_reader_state(r) != D7_STATE_CLOSED &&
+           longest <= d7_items_per_page(info->type, d7_reader_bytes_per_page(r));
 }
 
 uint64_t d7_reader_group_items(const d7_reader *r, d7_group group) {

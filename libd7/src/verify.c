@@ -11,7 +11,7 @@
 #include "error.h"
 #include "verify.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, NARROW_DATASETS = 128 };
+enum { SCAN_WINDOW_BYTES = 1 << 20, NARROW_DATASETS = 128, NARROW_PAGE_BYTES = 16384 };
 
 void d7__verify_report(d7__verifier *v, d7_problem_code code, uint64_t offset, uint32_t ds,
                        const char *text) {

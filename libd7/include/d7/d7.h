@@ -796,8 +796,8 @@ D7_API d7_group d7_group_of(const char *dataset_name);
 D7_API D7_MUST_USE int d7_reader_find_role(const d7_reader *r, d7_role role, uint32_t *ret_dataset_id);
 
 /** Items that every column of a group has: the length of the shortest; 0 where the file has none. A column
- * without any item is one that was not in use, and does not count: in a closed file, and in an open one where others have
- * more than a page of it would hold. */
+ * without any item is one that was not in use, and does not count, unless it has a page, which is damaged then: in a closed
+ * file, and in an open one where others have more than a page of it would hold. */
 D7_API uint64_t d7_reader_group_items(const d7_reader *r, d7_group group);
 
 /** The photons of a millisecond of the recording, by /photons/ms.
@@ -1014,8 +1014,8 @@ D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path,
 /** Compares the checksums beside the file (NAME.photons.crc), where there are any that are its own, with the file
  * as it is. Pages whose bytes are not those that were written are damaged from then on, for everything that reads
  * with `r`, also where they decode; they and other entries that have changed are among the reader's problems as
- * CHECKSUM, and so are checksums that cannot be used as CHECKSUM_FILE. Reads the whole file when there are checksums, else nothing. d7_reader_verify() compares too, but
- * leaves such pages readable.
+ * CHECKSUM, and so are checksums that cannot be used as CHECKSUM_FILE. Reads the whole file when there are checksums, else
+ * nothing. d7_reader_verify() compares too, but leaves such pages readable.
  *  progress  NULL is allowed
  *  Returns   0, also when something has changed; D7_ERR_CANCELLED; D7_ERR_TRUNCATED: the file has shrunk;
  *            D7_ERR_NOMEM; D7_ERR_IO
@@ -1024,6 +1024,13 @@ D7_API D7_MUST_USE int d7_reader_write_checksums(d7_reader *r, const char *path,
  */
 D7_API D7_MUST_USE int d7_reader_compare_checksums(d7_reader *r, d7_progress_fn *progress, void *progress_ctx,
                                                    d7_error *err);
+
+/** What keeps the checksums beside a file that was compared or verified from telling whether values have changed: the
+ * first problem CHECKSUM_FILE that is more than entries which only one of both has (the file was cut, or goes on).
+ *  Returns   0; D7_ERR_NOTFOUND: nothing, or there are no checksums
+ *  Thread    one at a time per reader
+ */
+D7_API D7_MUST_USE int d7_reader_checksum_fault(const d7_reader *r, d7_problem *ret_problem);
 
 /* ---- The tail: what pages do not hold yet ---- */
 

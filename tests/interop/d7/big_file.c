@@ -1,5 +1,5 @@
-/* big_file PATH ROWS: a recording of so many photons, quickly: x, y and dt are noise of 12 bits, aat rises, a millisecond
- * begins with every fourth photon. */
+/* big_file PATH ROWS [PAGE_BYTES]: a recording of so many photons, quickly: x, y and dt are noise of 12 bits, aat rises, a
+ * millisecond begins with every fourth photon. In pages of 16 bytes there are as many pages as photons. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,9 +56,11 @@ int main(int argc, char **argv) {
     d7_writer_options options;
     d7_writer *w;
     d7_error err;
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     d7_writer_options_init(&options);
+    if (argc == 4)
+        options.bytes_per_page = (uint32_t)strtoul(argv[3], NULL, 10);
     options.attributes = attributes;
     options.n_attributes = sizeof attributes / sizeof *attributes;
     int rc = d7_writer_create(&w, argv[1], datasets, sizeof datasets / sizeof *datasets, &options, &err);

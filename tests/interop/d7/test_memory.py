@@ -1,5 +1,5 @@
 """No command of d7 needs more than 256 MB and 16 bytes a page, whatever the size of the file: here of a recording whose values are
-more than that, whole, cut and damaged."""
+more than that, whole, cut and damaged. With PHOTOND_TEST_LONG in the environment also of two and four million pages."""
 import json
 import os
 import re
@@ -15,6 +15,7 @@ from d7run import D7
 TESTS = os.path.join(os.path.dirname(os.environ["PHOTOND_BIN"]), "tests")
 BOUND, PAGE_BYTES = 256e6, 16
 ROWS, RECORDS = 20000000, 30000000
+MANY_PAGES = (2000000, 4000000)
 
 
 def run(*arguments, code=0, keep=None):
@@ -49,14 +50,19 @@ def check(folder, bound, commands, *files):
         remove(folder, *files)
 
 
-def recordings(folder):
-    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out")
+def make(folder, *arguments):
+    """A recording of so many rows (and bytes a page); what `d7 info` says of its datasets."""
+    path, said = os.path.join(folder, "in.photons"), os.path.join(folder, "info.json")
     maker = os.path.join(TESTS, "d7_big_file")
-    assert os.spawnv(os.P_WAIT, maker, [maker, path, str(ROWS)]) == 0
-    said = os.path.join(folder, "info.json")
+    assert os.spawnv(os.P_WAIT, maker, [maker, path, *arguments]) == 0
     run("info", path, "--json", keep=said)
     with open(said) as f:
-        datasets = json.load(f)["datasets"]
+        return json.load(f)["datasets"]
+
+
+def recordings(folder):
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out")
+    datasets = make(folder, str(ROWS))
     sizes = {"uint16": 2, "uint64": 8}
     assert sum(d["items"] * sizes[d["type"]] for d in datasets) > 1.2 * BOUND, "a command that holds all has to be noticed"
     bound = BOUND + PAGE_BYTES * sum(d["pages"] for d in datasets)
@@ -80,6 +86,34 @@ def recordings(folder):
     check(folder, bound, [[1, "info", path], [1, "verify", path], ["repair", path, "-o", out], [1, "image", path, "-o", out + ".png"],
                           [1, "export", path, "-o", out + ".csv", "--dataset", "/photons/x"], [1, "copy", path, out],
                           [1, "copy", path, out, "--skip-damaged"]], "in.photons")
+
+
+def cut(path):
+    """Without its index, and damaged in the middle."""
+    with open(path, "r+b") as f:
+        f.truncate(os.path.getsize(path) * 5 // 10)
+        f.seek(os.path.getsize(path) // 2)
+        f.write(bytes(100))
+
+
+def many_pages(folder):
+    """Of 16 bytes each, so that what grows with their number shows."""
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out")
+    for pages in MANY_PAGES:
+        remove(folder)
+        assert sum(d["pages"] for d in make(folder, str(pages), "16")) == pages
+        commands = [["info", path], ["info", path, "--full"], ["verify", path], ["verify", path, "--write-checksums"],
+                    ["cat", path, "/photons/aat", "--format", "npy"], ["copy", path, out], ["copy", path, out, "--from", "5"],
+                    ["split", path, "-o", out, "--size", "60MB"], ["merge", out, path], ["repair", path],
+                    ["follow", path, "--wait", "1ms"], ["image", path, "-o", out + ".png"], ["decay", path, "-o", out + ".png"],
+                    ["rate", path, "-o", out + ".png"], ["export", path, "-o", out + ".npz"], ["export", path, "-o", out + ".csv"]]
+        if b"libhdf5" in content(D7):
+            commands.append(["export", path, "-o", out + ".h5"])
+        check(folder, BOUND + PAGE_BYTES * pages, commands, "in.photons")
+        cut(path)
+        check(folder, BOUND + PAGE_BYTES * pages // 2,
+              [[1, "info", path], [1, "info", path, "--full"], [1, "verify", path], ["repair", path, "-o", out],
+               [1, "copy", path, out], [1, "copy", path, out, "--skip-damaged"]], "in.photons")
 
 
 def imports(folder):
@@ -117,7 +151,7 @@ def main():
     if is_instrumented():
         print("SKIPPED: the memory of an instrumented program is not its own", file=sys.stderr)
         return 0
-    for part in (wide, recordings, imports):
+    for part in [wide, recordings, imports] + [many_pages] * ("PHOTOND_TEST_LONG" in os.environ):
         with tempfile.TemporaryDirectory() as folder:
             part(folder)
     return 0

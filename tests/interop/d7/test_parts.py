@@ -124,7 +124,83 @@ def parts_that_come_twice(folder):
     d7("merge", whole, a, b, b, "--overwrite", code=2)
 
 
-TESTS = [pages_of_any_size, records_of_other_datasets, order_of_attributes, parts_that_come_twice]
+def records_with_numbers_of_datasets(folder):
+    """In another file another dataset may have the number: they tell the name then."""
+    path, out, whole = (os.path.join(folder, n) for n in ("in.photons", "out.photons", "whole.photons"))
+    datasets = [("/more", U64, [8] * 9), ("/own", U64, [5, 6, 7]), ("/photons/x", U16, list(range(100)))]
+    write(path, datasets, {"photond.gap.00000000": record(3, dataset=1), "photond.marker.00000000": record(60, dataset=2),
+                           "photond.marker.00000001": record(5, dataset=3)})
+    want = [(3, "/own"), (60, "/photons/x"), (5, 3)]
+    d7("copy", path, out, "--exclude", "/more")
+    assert told(out) == want, told(out)
+    d7("copy", path, out, "--from", "50", "--overwrite")
+    assert told(out) == [(3, "/own"), (10, "/photons/x"), (5, 3)], told(out)
+    d7("copy", path, out, "--overwrite")  # all of it: byte for byte
+    assert told(out) == [(3, 1), (60, 2), (5, 3)], told(out)
+    parts = split(path, folder, "--count", "40")
+    d7("merge", whole, *parts)
+    assert told(whole) == [want[0], want[2], want[1]] and Model.read(whole).datasets == Model.read(path).datasets, told(whole)
+    write(out, [datasets[1], datasets[2], datasets[0]], {"photond.marker.00000002": record(1, dataset=0)})
+    d7("merge", whole, path, out, "--overwrite", "--force")
+    assert told(whole) == want + [(4, "/own")], told(whole)
+
+
+def told(path):
+    values = [json.loads(v) for k, v in Model.read(path).attributes.items() if k.startswith(("photond.gap.", "photond.marker."))]
+    return [(v["item"], v["dataset"]) for v in values]
+
+
+def parts_that_only_have_numbers(folder):
+    """Without photons, tags and milliseconds only the numbers of the parts tell that one is missing."""
+    whole = os.path.join(folder, "whole.photons")
+    paths = [os.path.join(folder, "%d.photons" % i) for i in range(4)]
+    for i, path in enumerate(paths):
+        write(path, [("/a", U16, [i] * 5), ("/b", U64, [i] * (i + 1))], {"photond.run": "r", "photond.part": str(i)})
+    d7("merge", whole, *reversed(paths))
+    assert Model.read(whole).column("/a") == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5
+    os.unlink(whole)
+    for missing in (1, 2):
+        given = [p for i, p in enumerate(paths) if i != missing]
+        d7("merge", whole, *given, code=2)
+        assert "is missing" in d7.err and not os.path.exists(whole), d7.err
+    d7("merge", whole, paths[0], paths[1], paths[3], "--force")
+    write(paths[2], [("/a", U16, [9]), ("/b", U64, [9])], {"photond.run": "r", "photond.part": "1", "photond.cut": "2/2"})
+    d7("merge", whole, *paths[:3], "--overwrite", code=2)
+    assert "nothing tells" in d7.err, d7.err
+
+
+def parts_merged_in_two_steps(folder):
+    """A part that was merged of several says so, and where nothing but its number tells the place the next follows the last of them."""
+    path, some, whole = (os.path.join(folder, n) for n in ("in.photons", "some.photons", "whole.photons"))
+    write(path, [("/a", U16, list(range(90))), ("/b", U64, list(range(90)))])
+    parts = split(path, folder, "--count", "20")
+    assert len(parts) == 5
+    d7("merge", some, *parts[1:4], "--partial")
+    assert Model.read(some).attributes["photond.cut"] == "2-4/more photond.part"
+    d7("merge", whole, parts[4], some, parts[0])
+    assert Model.read(whole).datasets == Model.read(path).datasets and Model.read(whole).attributes == {}
+    d7("merge", some, *parts[1:3], "--partial", "--overwrite")
+    d7("merge", whole, parts[4], some, parts[0], "--overwrite", code=2)
+    assert "is missing" in d7.err, d7.err
+
+
+def parts_of_parts(folder):
+    """Their numbers run into those of the parts after them, but photons tell their places."""
+    path, whole = os.path.join(folder, "in.photons"), os.path.join(folder, "whole.photons")
+    write(path, [("/photons/x", U16, list(range(90))), ("/own", U16, [1, 2])])
+    parts = split(path, folder, "--count", "30")
+    inner = os.path.join(folder, "inner")
+    os.mkdir(inner)
+    again = split(parts[1], inner, "--count", "8")
+    d7("merge", whole, parts[2], *again, parts[0])
+    assert Model.read(whole).datasets == Model.read(path).datasets
+    for missing in range(1, 3):
+        d7("merge", whole, parts[0], *[p for i, p in enumerate(again) if i != missing], parts[2], "--overwrite", code=2)
+        assert "missing" in d7.err, d7.err
+
+
+TESTS = [pages_of_any_size, records_of_other_datasets, order_of_attributes, parts_that_come_twice, records_with_numbers_of_datasets,
+         parts_that_only_have_numbers, parts_merged_in_two_steps, parts_of_parts]
 
 
 def main():

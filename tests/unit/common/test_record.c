@@ -107,6 +107,8 @@ static void what_an_item_is_counted_in(void **state) {
     assert_true(read(texts[5].text, &r));
     assert_null(r.dataset);
     assert_int_equal(r.dataset_number, 300);
+    assert_int_equal(r.number_bytes, 3);
+    assert_memory_equal(texts[5].text + r.number_at, "300", 3);
 }
 
 /* No cut of a text is read past its end. */

@@ -6,6 +6,21 @@ uint32_t output_page_bytes(const d7_reader *like, const d7_dataset *datasets, si
     return d7_writable_page_bytes(datasets, n, d7_reader_bytes_per_page(like));
 }
 
+/* What some readers cannot do with the file. */
+static void tell_warnings(const transfer_output *out, const output_options *o) {
+    static const struct {
+        unsigned bit;
+        const char *text;
+    } known[] = {
+        {D7_WARN_MANY_DATASETS, "there are more than 128 datasets: some readers lose those beyond"},
+        {D7_WARN_LONG_HEADER, "the header is longer than a block: some readers cannot open the file"},
+        {D7_WARN_PAGE_BYTES, "pages are not of 16384 bytes: some readers read other values, or nothing"}};
+    unsigned warnings = d7_writer_warnings(out->writer);
+    for (size_t i = 0; !o->quiet && i < sizeof known / sizeof *known; i++)
+        if (warnings & known[i].bit)
+            command_fail(out->self, "%s: %s", o->path, known[i].text);
+}
+
 static int create(transfer_output *out, const output_options *o) {
     d7_error err;
     d7_writer_options options;
@@ -22,7 +37,10 @@ static int create(transfer_output *out, const output_options *o) {
     int rc =
         d7_writer_create(&out->writer, out->result.temporary, o->datasets, o->n_datasets, &options, &err);
     free(attributes);
-    return rc != 0 ? command_fail(out->self, "%s", err.text) : 0;
+    if (rc != 0)
+        return command_fail(out->self, "%s", err.text);
+    tell_warnings(out, o);
+    return 0;
 }
 
 int output_begin(transfer_output *ret, const command *self, const output_options *options) {

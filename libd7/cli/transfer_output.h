@@ -20,6 +20,7 @@ typedef struct output_options {
     size_t n_datasets;
     const attribute_list *attributes; /* written at once */
     const d7_executor *executor;      /* NULL: pages are encoded by the calling thread */
+    bool quiet;                       /* what some readers cannot do with such a file has been said */
 } output_options;
 
 /* The page size of `like`, where that can be written. */

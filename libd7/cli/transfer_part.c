@@ -229,6 +229,7 @@ static int make(transfer_part *part, attribute_list *early) {
                         .datasets = part->plan->datasets,
                         .n_datasets = part->plan->n,
                         .attributes = early,
+                        .quiet = part->is_cut && part->place.part > 0,
                         .executor = part->in->executor.ctx ? &part->in->executor : NULL};
     code = output_begin(&out, part->self, &o);
     if (code != 0)

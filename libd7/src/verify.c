@@ -11,7 +11,7 @@
 #include "error.h"
 #include "verify.h"
 
-enum { SCAN_WINDOW_BYTES = 1 << 20, NARROW_DATASETS = 128, NARROW_PAGE_BYTES = 16384 };
+enum { SCAN_WINDOW_BYTES = 1 << 20, NARROW_DATASETS = 128 };
 
 void d7__verify_report(d7__verifier *v, d7_problem_code code, uint64_t offset, uint32_t ds,
                        const char *text) {
@@ -29,6 +29,14 @@ static void check_names(d7__verifier *v) {
             d7__verify_report(
                 v, D7_PROBLEM_SAME_NAME, 0, (uint32_t)i,
                 "another dataset has the same name: readers that go by names find only the first");
+}
+
+/* Last, since it is about every page. */
+static void check_page_bytes(d7__verifier *v) {
+    if (v->r->header.bytes_per_page != D7_PAGE_BYTES_DEFAULT)
+        d7__verify_report(v, D7_PROBLEM_NARROW_READERS, D7_NO_OFFSET, D7_NO_DATASET,
+                          "pages are not of 16384 bytes: some readers take that for the length of blocks and "
+                          "read other values, or nothing");
 }
 
 static void check_narrow_readers(d7__verifier *v) {
@@ -211,7 +219,10 @@ static int check_end(d7__verifier *v, d7_error *err) {
     d7__verify_last_island(v);
     if (rc == 0 && v->r->state == D7_STATE_CLOSED)
         rc = check_closed(v, err);
-    return rc != 0 ? rc : d7__verify_sums_end(v, err);
+    if (rc == 0)
+        rc = d7__verify_sums_end(v, err);
+    check_page_bytes(v);
+    return rc;
 }
 
 static void tell_what_opening_found(d7_reader *r, d7_problem_fn *on_problem, void *ctx) {

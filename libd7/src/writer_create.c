@@ -141,6 +141,7 @@ static int create_frame_start(d7_writer *w, const d7_dataset *datasets, const d7
         return d7__writer_no_memory(w, err);
     w->warnings |= w->n_datasets > 128 ? D7_WARN_MANY_DATASETS : 0;
     w->warnings |= bytes + 2 > D7_BLOCK_BYTES ? D7_WARN_LONG_HEADER : 0;
+    w->warnings |= w->bytes_per_page != D7_PAGE_BYTES_DEFAULT ? D7_WARN_PAGE_BYTES : 0;
     return 0;
 }
 

@@ -203,6 +203,7 @@ static int prepare(d7_writer *w, const d7_reader *r, const char *path, const d7_
     d7__release(&w->alloc, datasets);
     w->warnings |= r->header.n_datasets > 128 ? D7_WARN_MANY_DATASETS : 0;
     w->warnings |= r->data_start > D7_BLOCK_BYTES ? D7_WARN_LONG_HEADER : 0;
+    w->warnings |= r->header.bytes_per_page != D7_PAGE_BYTES_DEFAULT ? D7_WARN_PAGE_BYTES : 0;
     return rc;
 }
 

@@ -112,7 +112,8 @@ def json_is_complete(folder):
     text = d7("info", path).decode()
     assert "line\\nbreak = tab\\x09\\x01" in text and "700" in text
     verified = json.loads(d7("verify", path, "--json"))
-    assert verified["damages"] == 0 and verified["problems"] == [] and verified["pages"] == 2
+    assert verified["damages"] == 0 and verified["pages"] == 2 and verified["good"] is True
+    assert [(p["code"], p["severity"], p["offset"]) for p in verified["problems"]] == [("NARROW_READERS", "style", None)]
     verified = json.loads(d7("verify", fixture("bad_varints"), "--json", code=1))
     assert [p["code"] for p in verified["problems"]] == ["BAD_PAGE"]
     assert verified["problems"][0]["dataset"] == "/photons/x" and verified["problems"][0]["items"] == 8192

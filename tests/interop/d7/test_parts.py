@@ -36,11 +36,14 @@ def pages_of_any_size(folder):
     for page in (16 << 20, 8 << 20):
         write(path, [("/photons/x", U16, x), ("/photons/ms", U64, ms), ("/own", U64, [7] * 20)], {"a": "b"}, page)
         d7("copy", path, out, "--overwrite", "--from", "5", "--to", "20005")
+        err = d7.err
         got = Model.read(out)
         assert got.column("/photons/x") == x[5:20005] and damages(out) == 0
         assert got.bytes_per_page == (16384 if page == 16 << 20 else page), got.bytes_per_page
+        warned = int(got.bytes_per_page != 16384)
+        assert err.count("pages are not of 16384 bytes") == warned, err
         parts = split(path, folder, "--count", "11000")
-        assert len(parts) == 3
+        assert len(parts) == 3 and d7.err.count("pages are not of 16384 bytes") == warned, d7.err
         d7("merge", whole, *parts, "--overwrite")
         got = Model.read(whole)
         assert [got.column(n) for n in ("/photons/x", "/photons/ms", "/own")] == [x, ms, [7] * 20]
@@ -49,6 +52,15 @@ def pages_of_any_size(folder):
             os.unlink(part)
         d7("copy", path, out, "--overwrite", "--exclude", "/photons/x", "--exclude", "/photons/ms")
         assert Model.read(out).column("/own") == [7] * 20
+
+
+def files_beyond_some_readers(folder):
+    path, out = os.path.join(folder, "in.photons"), os.path.join(folder, "out.photons")
+    for n, told in ((129, 0), (130, 1), (1500, 2)):
+        write(path, [("/%04d" % i, U16, [i]) for i in range(n)])
+        d7("copy", path, out, "--exclude", "/0000", "--overwrite")
+        lines = [line for line in d7.err.splitlines() if "some readers" in line]
+        assert len(lines) == told and all(out in line for line in lines), d7.err
 
 
 def record(item, **of):
@@ -199,8 +211,8 @@ def parts_of_parts(folder):
         assert "missing" in d7.err, d7.err
 
 
-TESTS = [pages_of_any_size, records_of_other_datasets, order_of_attributes, parts_that_come_twice, records_with_numbers_of_datasets,
-         parts_that_only_have_numbers, parts_merged_in_two_steps, parts_of_parts]
+TESTS = [pages_of_any_size, files_beyond_some_readers, records_of_other_datasets, order_of_attributes, parts_that_come_twice,
+         records_with_numbers_of_datasets, parts_that_only_have_numbers, parts_merged_in_two_steps, parts_of_parts]
 
 
 def main():

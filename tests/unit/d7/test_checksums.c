@@ -140,10 +140,17 @@ static uint8_t *copy_of(const fixture *f, const char *name, size_t *ret_n) {
     return copy;
 }
 
+/* But for the note that these files have short pages. */
 static void take_problem(void *ctx, const d7_problem *p) {
     fixture *f = ctx;
+    if (p->code == D7_PROBLEM_NARROW_READERS)
+        return;
     if (f->n_problems < sizeof f->problems / sizeof *f->problems)
         f->problems[f->n_problems++] = *p;
+}
+
+static unsigned warnings(const fixture *f) {
+    return d7_writer_warnings(f->w) & ~(unsigned)D7_WARN_PAGE_BYTES;
 }
 
 /* Returns what opening returned. */
@@ -422,7 +429,7 @@ static void a_full_disk_delays_them(void **state) {
     f->crc_errno = ENOSPC;
     append(f, 40);
     append(f, 20);
-    assert_int_equal(d7_writer_warnings(f->w), 0);
+    assert_int_equal(warnings(f), 0);
     f->crc_errno = 0;
     append(f, N - 60);
     end(f);
@@ -439,7 +446,7 @@ static void a_disk_full_at_the_close_ends_them(void **state) {
     f->crc_errno = ENOSPC;
     append(f, 20);
     assert_int_equal(d7_writer_close(f->w, &f->err), 0);
-    assert_int_equal(d7_writer_warnings(f->w), D7_WARN_CHECKSUMS);
+    assert_int_equal(warnings(f), D7_WARN_CHECKSUMS);
     assert_true(d7_writer_checksum_failure(f->w, &failure));
     assert_int_equal(failure.code, D7_ERR_NOSPACE);
     assert_non_null(strstr(failure.text, crc_path));
@@ -456,7 +463,7 @@ static void errors_end_them_and_not_the_file(void **state) {
     create(f);
     f->crc_errno = EIO;
     append(f, 40);
-    assert_int_equal(d7_writer_warnings(f->w), D7_WARN_CHECKSUMS);
+    assert_int_equal(warnings(f), D7_WARN_CHECKSUMS);
     f->crc_errno = 0;
     append(f, 20);
     end(f);
@@ -709,7 +716,7 @@ static void resuming_does_without(void **state) {
         f->options.io = d7_tail_io(tail);
         f->options.checksums = checksums;
         assert_int_equal(d7_writer_resume(&f->w, path, d7_tail_recovered(tail), &f->options, &f->err), 0);
-        assert_int_equal(d7_writer_warnings(f->w), checksums ? D7_WARN_CHECKSUMS : 0);
+        assert_int_equal(warnings(f), checksums ? D7_WARN_CHECKSUMS : 0);
         assert_false(has(f, crc_path));
         f->open_errno = 0;
         append(f, 40);

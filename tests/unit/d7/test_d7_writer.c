@@ -123,6 +123,11 @@ static void wide_files_are_warned_of(void **state) {
     f->file.exists = false;
     assert_int_equal(try_create(f, datasets, 200), 0);
     assert_int_equal(d7_writer_warnings(f->w), D7_WARN_MANY_DATASETS | D7_WARN_LONG_HEADER);
+    d7_writer_free(f->w);
+    f->file.exists = false;
+    f->options.bytes_per_page = 8192;
+    assert_int_equal(try_create(f, datasets, 1), 0);
+    assert_int_equal(d7_writer_warnings(f->w), D7_WARN_PAGE_BYTES);
 }
 
 static void values_are_counted(void **state) {

@@ -5,7 +5,8 @@
  *   - where columns of a group have equally many items when all pages are counted, the counts are right, unless a few pages
  *     of a single column are all that is odd, and some of them too long;
  *   - a writer that ends pages early (so they are short) does it in all columns of a group at the same item;
- *   - a writer whose pages have no common length, or another than the header's, shows it in most of them.
+ *   - a writer whose pages have no common length, or another than the header's, shows it in most of them;
+ *   - a last page that is longer than a full one is no writer's whose other pages are just full, unless another column ends with it.
  * Where none of this holds, the page is damaged: it keeps its place, and a full page's items are lost with it. Datasets
  * that belong to no group go by what the groups show. */
 #include <stdio.h>
@@ -179,13 +180,58 @@ static int pass(judge *j, uint64_t end, bool all, d7_error *err) {
     return 0;
 }
 
+/* ---- last pages that are longer than a full one ---- */
+
+/* Are at least as many pages just full as there are longer ones? */
+static bool is_full_rule(const d7_reader *r) {
+    size_t full = 0, longer = 0;
+    for (uint32_t ds = 0; ds < r->header.n_datasets; ds++) {
+        const d7__reader_dataset *d = &r->datasets[ds];
+        for (size_t i = 0; i < d->n_pages; i++) {
+            bool good = !d7__page_is_damaged(d, i);
+            full += good && d7__page_items(d, i) == d->items_per_page;
+            longer += good && d7__page_items(d, i) > d->items_per_page;
+        }
+    }
+    return full > 0 && longer <= full;
+}
+
+static bool ends_alone(const d7_reader *r, uint32_t ds) {
+    d7_group group = d7_group_of(r->header.datasets[ds].name);
+    uint64_t items = d7__dataset_items(&r->datasets[ds]);
+    for (uint32_t i = 0; group != D7_GROUP_NONE && i < r->header.n_datasets; i++)
+        if (i != ds && d7_group_of(r->header.datasets[i].name) == group &&
+            d7__dataset_items(&r->datasets[i]) == items)
+            return false;
+    return true;
+}
+
+static int judge_last(judge *j, uint32_t ds, d7_error *err) {
+    const d7__reader_dataset *d = &j->r->datasets[ds];
+    size_t last = d->n_pages - 1, full = d->items_per_page;
+    if (!d->counted || j->r->framing.unframed || d7__page_is_damaged(d, last) ||
+        d7__page_items(d, last) <= full)
+        return 0;
+    for (size_t i = 0; i < last; i++)
+        if (d7__page_items(d, i) != full)
+            return 0;
+    return ends_alone(j->r, ds) && is_full_rule(j->r) ? condemn(j, ds, full, last, err) : 0;
+}
+
+/* ---- groups, all of it ---- */
+
 static int judge_group(judge *j, d7_group group, d7_error *err) {
     bool all;
     int rc = 0;
     collect_group(j, group);
-    /* Without a page of the usual length there is nothing to hold others against. */
-    if (j->n < 2 || j->n > COLUMNS_MAX || count_inner(j) <= count_odd_of_group(j))
+    if (j->n > COLUMNS_MAX)
         return 0;
+    /* Without a page before the last of the usual length there is little to hold others against. */
+    if (j->n < 2 || count_inner(j) <= count_odd_of_group(j)) {
+        for (size_t i = 0; rc == 0 && i < j->n; i++)
+            rc = judge_last(j, j->columns[i].dataset_id, err);
+        return rc;
+    }
     j->judged = true;
     if ((counts_agree(j) && !may_cancel_out(j)) || mostly_odd(j)) {
         for (size_t i = 0; i < j->n; i++)
@@ -256,9 +302,9 @@ int d7__judge_lengths(d7_reader *r, d7_error *err) {
     int rc = judge_group(&j, D7_GROUP_PHOTONS, err);
     if (rc == 0)
         rc = judge_group(&j, D7_GROUP_TAGS, err);
-    for (uint32_t ds = 0; rc == 0 && j.judged && !j.uneven && ds < r->header.n_datasets; ds++)
+    for (uint32_t ds = 0; rc == 0 && ds < r->header.n_datasets; ds++)
         if (r->datasets[ds].counted && is_single(r, ds))
-            rc = judge_single(&j, ds, err);
+            rc = j.judged && !j.uneven ? judge_single(&j, ds, err) : judge_last(&j, ds, err);
     for (uint32_t ds = 0; rc == 0 && ds < r->header.n_datasets; ds++)
         if (r->datasets[ds].counted && r->datasets[ds].marked)
             settle_counts(r, ds);

@@ -20,4 +20,8 @@ int get_rows(getting *g);    /* text, csv, json */
 int get_columns(getting *g); /* raw, npy */
 int get_npz(getting *g);
 
+/* The values of some rows and columns; numbers only. Returns 0, or an exit code after saying why. */
+int pick_sparse(daf_sparse **ret, const cli_command *self, const daf_sparse *whole, const selection *rows,
+                const selection *columns);
+
 #endif

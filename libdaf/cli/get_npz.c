@@ -149,27 +149,30 @@ static int get_sparse(const getting *g, daf_sparse **ret, daf_error *err) {
                                  err);
 }
 
-static run only_run(const selection *s) {
-    return s->n_runs ? s->runs[0] : (run){0, 0};
+static int get_part(const getting *g, daf_sparse **ret, const daf_sparse *whole, const selection *rows,
+                    const selection *columns) {
+    const run none = {0, 0};
+    daf_error err;
+    if (rows->n_runs > 1 || columns->n_runs > 1)
+        return pick_sparse(ret, g->self, whole, rows, columns);
+    run down = rows->n_runs ? rows->runs[0] : none, across = columns->n_runs ? columns->runs[0] : none;
+    const daf_range range = {down.first, down.n, across.first, across.n};
+    return daf_sparse_slice(ret, whole, &range, &err) ? command_fail(g->self, &err) : CLI_OK;
 }
 
 int get_npz(getting *g) {
-    run rows = only_run(&g->rows), columns = only_run(&g->columns);
+    bool swap = g->source.transposed;
     daf_error err;
     daf_sparse *whole, *part = NULL;
     if (g->target->kind == TARGET_AXIS || g->source.type == DAF_STRING)
         return cli_fail(g->self, "Strings have no npz form; use text, csv or json");
-    if (g->rows.n_runs > 1 || g->columns.n_runs > 1)
-        return cli_misused(g->self, "npz takes ranges of rows and columns, not several entries apart");
     daf_reader_free(g->source.reader); /* it may hold what is now read in another form */
     g->source.reader = NULL;
     if (get_sparse(g, &whole, &err) != 0)
         return command_fail(g->self, &err);
-    daf_range range = {rows.first, rows.n, columns.first, columns.n};
-    if (g->source.transposed)
-        range = (daf_range){columns.first, columns.n, rows.first, rows.n};
-    int rc = daf_sparse_slice(&part, whole, &range, &err);
-    int code = rc ? command_fail(g->self, &err) : write_npz(g, part, g->source.transposed);
+    int code = get_part(g, &part, whole, swap ? &g->columns : &g->rows, swap ? &g->rows : &g->columns);
+    if (code == CLI_OK)
+        code = write_npz(g, part, swap);
     daf_sparse_free(part);
     daf_sparse_free(whole);
     return code;

@@ -48,6 +48,11 @@ int daf__component_examine(const daf *d, daf__file *f, const daf__extent *extent
 /* Whether there are this compression and this level of it. Returns 0; DAF_ERR_ARG. */
 int daf__check_codec(daf_codec codec, int level, daf_error *err);
 
+/* The values of a numeric vector, flat or packed, as a file of them in host order, which borrows `f`: whoever reads on holds
+ * some chunks only. It can be read, not mapped. */
+int daf__component_as_file(daf__file **ret, const daf *d, daf__file *f, const daf__extent *extent,
+                           const daf__component *c, daf_error *err);
+
 /* Decides whether an array of c->type is stored packed, and how (specification section 8). o may be NULL.
  * Returns 0; DAF_ERR_ARG, DAF_ERR_UNSUPPORTED the codec or level. */
 int daf__component_choose(daf__component *c, const daf__extent *extent, const daf__settings *s,

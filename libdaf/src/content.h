@@ -71,6 +71,7 @@ bool daf__content_is_smaller_sparse(const daf__content *dense);
 typedef struct daf__rule_breach {
     daf__part part;
     uint64_t element; /* of the part, from 0 */
+    uint64_t index;   /* which is there, as it is stored */
     char text[160];
 } daf__rule_breach;
 bool daf__content_obeys(const daf__content *sparse, daf__rule_breach *breach);

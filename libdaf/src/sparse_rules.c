@@ -88,6 +88,7 @@ static bool breach(daf__rule_breach *b, daf__part part, uint64_t element, uint64
         snprintf(shown, sizeof shown, "%" PRIu64, index);
     b->part = part;
     b->element = element;
+    b->index = index;
     snprintf(b->text, sizeof b->text, "index %s %s %" PRIu64, shown, why, other);
     return false;
 }

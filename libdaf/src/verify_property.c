@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "indices.h"
 #include "json.h"
 #include "property.h"
 #include "text.h"
@@ -268,52 +267,49 @@ static int verify_part(subject *s, daf__part part) {
 
 /* ---- sparse rules */
 
-/* *good: all could be loaded. */
-static int load_indices(subject *s, daf__content *c, daf_array *arrays[DAF__N_PARTS], bool *good) {
-    int rc = 0;
-    for (unsigned i = DAF__INDICES; i < DAF__N_PARTS && rc == 0; i++) {
-        daf__extent x = extent_of(s, (daf__part)i);
-        if (!s->descriptor.parts[i].present)
-            continue;
-        daf_error details = {.code = 0};
-        daf__key key = part_key(s, (daf__part)i);
-        *good = daf__component_load(&arrays[i], s->v->d, s->files[i], &x, &s->descriptor.parts[i], false,
-                                    &details) == 0;
-        if (!*good)
-            return daf__tell_error(s->v, DAF_PROBLEM_UNREADABLE, key.text, &details);
-        c->data[i] = daf_array_values(arrays[i]);
-    }
-    return rc;
+/* What a part holds, to be read on; *good: it could be opened. */
+static int open_indices(subject *s, daf__part part, daf__file **ret, bool *good) {
+    daf__extent x = extent_of(s, part);
+    daf__key key = part_key(s, part);
+    daf_error details = {.code = 0};
+    if (!s->descriptor.parts[part].present)
+        return 0;
+    *good =
+        daf__component_as_file(ret, s->v->d, s->files[part], &x, &s->descriptor.parts[part], &details) == 0;
+    return *good ? 0 : daf__tell_error(s->v, DAF_PROBLEM_UNREADABLE, key.text, &details);
 }
 
-static void tell_breach(subject *s, const daf__content *c, const daf__rule_breach *b) {
+static void tell_breach(subject *s, const daf__rule_breach *b) {
     daf__key key = part_key(s, b->part);
     const daf__component *part = &s->descriptor.parts[b->part];
     daf_problem_code code = DAF_PROBLEM_COLPTR;
-    if (b->part == DAF__INDICES) {
-        uint64_t index = daf__index_at(c->index_type, c->data[DAF__INDICES], b->element);
-        code = index < 1 || index > s->rows ? DAF_PROBLEM_INDEX_RANGE : DAF_PROBLEM_INDEX_ORDER;
-    }
+    if (b->part == DAF__INDICES)
+        code = b->index < 1 || b->index > s->rows ? DAF_PROBLEM_INDEX_RANGE : DAF_PROBLEM_INDEX_ORDER;
     daf__tell(s->v, code, key.text, part->packed ? DAF_NO_OFFSET : b->element * daf_type_bytes(part->type),
               "element %" PRIu64 ": %s", b->element + 1, b->text);
 }
 
 static int verify_rules(subject *s) {
-    daf_array *arrays[DAF__N_PARTS] = {NULL};
+    daf__file *files[DAF__N_PARTS] = {NULL};
     daf__rule_breach breach;
-    daf__content c = {.kind = s->property->kind,
-                      .type = s->descriptor.type,
-                      .rows = s->rows,
-                      .columns = s->columns,
-                      .sparse = true,
-                      .index_type = s->descriptor.index_type,
-                      .nnz = s->nnz};
-    bool good = true;
-    int rc = load_indices(s, &c, arrays, &good);
-    if (rc == 0 && good && !daf__content_obeys(&c, &breach))
-        tell_breach(s, &c, &breach);
-    for (unsigned i = 0; i < DAF__N_PARTS; i++)
-        daf_array_free(arrays[i]);
+    const daf__content c = {.kind = s->property->kind,
+                            .type = s->descriptor.type,
+                            .rows = s->rows,
+                            .columns = s->columns,
+                            .sparse = true,
+                            .index_type = s->descriptor.index_type,
+                            .nnz = s->nnz};
+    daf_error details = {.code = 0};
+    bool good = true, obeys = true;
+    int rc = open_indices(s, DAF__POINTERS, &files[DAF__POINTERS], &good);
+    if (rc == 0 && good)
+        rc = open_indices(s, DAF__INDICES, &files[DAF__INDICES], &good);
+    if (rc == 0 && good && daf__content_check(&c, files, &obeys, &breach, &details) != 0)
+        rc = daf__tell_error(s->v, DAF_PROBLEM_UNREADABLE, s->base.text, &details);
+    else if (rc == 0 && good && !obeys)
+        tell_breach(s, &breach);
+    daf__file_close(files[DAF__POINTERS]);
+    daf__file_close(files[DAF__INDICES]);
     return rc;
 }
 

@@ -1049,8 +1049,8 @@ typedef struct daf_verify_summary {
  * and reads every value that is not plain numbers. Nothing is changed: what a killed writer left is told, not undone. Of
  * one kind of problem in one file only the first is told, with how many more there are.
  *  ret      may be NULL
- *  Memory   of one property at a time: some chunks of a dense one, the indices of a sparse one, the texts of one of Strings
- *           and, of an archive, the bytes of a compressed entry where its values are looked at
+ *  Memory   of one property at a time: some chunks (of up to 16 MB, or one that is larger), the texts of one of Strings and,
+ *           of an archive, the bytes of a compressed entry where its values are looked at
  *  Returns  0: all was looked at, and `ret` says what was found; DAF_ERR_NOT_DAF there is no such directory or archive;
  *           DAF_ERR_CANCELLED; DAF_ERR_UNSUPPORTED; DAF_ERR_IO; DAF_ERR_NOMEM
  *  Thread   any

@@ -110,6 +110,45 @@ static void stops_when_it_is_told_to(void **state) {
     }
 }
 
+/* Indices are decoded some chunks at a time, however many there are. */
+static void indices_are_not_held(void **state) {
+    enum { ROWS = 3000, COLUMNS = 1000 };
+    const char *path = test_path(state, "sparse.daf");
+    uint64_t *indices = malloc(sizeof *indices * ROWS * COLUMNS),
+             *colptr = malloc(sizeof *colptr * (COLUMNS + 1));
+    daf_csc csc = {
+        .type = DAF_BOOL, .index_type = DAF_UINT64, .rows = ROWS, .columns = COLUMNS, .nnz = ROWS * COLUMNS};
+    daf_set_options o;
+    daf *d;
+    assert_true(indices && colptr);
+    for (uint64_t k = 0; k < csc.nnz; k++)
+        indices[k] = k % ROWS + 1;
+    for (uint64_t j = 0; j <= COLUMNS; j++)
+        colptr[j] = j * ROWS + 1;
+    csc.indices = indices;
+    csc.colptr = colptr;
+    daf_set_options_init(&o);
+    o.packing = DAF_PACK_LARGE;
+    o.codec = DAF_CODEC_ZSTD;
+    o.index_type = DAF_UINT64;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "a", 0, 1, ROWS, e));
+    OK(daf_add_axis_integers(d, "b", 0, 1, COLUMNS, e));
+    OK(daf_set_sparse_matrix(d, "a", "b", "m", &csc, &o, e));
+    OK(daf_close(d, e));
+    free(indices);
+    free(colptr);
+    for (unsigned strict = 0; strict < 2; strict++) {
+        found f = {0};
+        daf_verify_options verify = options_of(&f);
+        verify.strict = strict;
+        (void)test_largest_allocation();
+        OK(daf_verify(path, &verify, NULL, e));
+        assert_true(test_largest_allocation() < (size_t)18 << 20); /* of 24 MB */
+        assert_int_equal(f.n, 0);
+    }
+}
+
 /* Without memory nothing is told that is not so. */
 static void no_memory_is_no_damage(void **state) {
     const char *path = test_path(state, "base.daf");
@@ -200,6 +239,7 @@ int main(void) {
         cmocka_unit_test(good_ones_are_counted),
         cmocka_unit_test(damage_is_told_and_returns_0),
         cmocka_unit_test(stops_when_it_is_told_to),
+        cmocka_unit_test_setup_teardown(indices_are_not_held, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(no_memory_is_no_damage, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(copies_what_is_wanted, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(keeps_to_1_0_in_an_archive, test_setup, test_teardown),

@@ -259,8 +259,7 @@ typedef enum d7_locking {
  * the tables' ctx point to must outlive the writer. */
 typedef struct d7_writer_options {
     uint32_t index_step;            /* blocks from island to island, 1 to D7_INDEX_STEP_MAX; default 512 */
-    uint32_t bytes_per_page;        /* default 16384; a widespread reader misreads files of others without an error
-                                       (D7_WARN_PAGE_BYTES); limits: see d7_writer_create() */
+    uint32_t bytes_per_page;        /* default 16384: see D7_WARN_PAGE_BYTES; limits: d7_writer_create() */
     const d7_attribute *attributes; /* [n_attributes] known at creation, written right after the header: */
     size_t n_attributes;            /* even a file cut early has them; default none */
     /* A copy of this file: the header keeps its version and unknown fields, and of datasets with the same name
@@ -324,7 +323,8 @@ enum d7_writer_warning {
     D7_WARN_MANY_DATASETS = 2, /* ids of 128 and more: a widespread reader silently loses those datasets */
     D7_WARN_LONG_HEADER = 4,   /* the header is longer than a block: that reader cannot open the file */
     D7_WARN_CHECKSUMS = 8,     /* those beside the file are not complete: see d7_writer_checksum_failure() */
-    D7_WARN_PAGE_BYTES = 16,   /* bytes_per_page is not 16384: that reader takes it for the length of blocks */
+    D7_WARN_PAGE_BYTES = 16,   /* bytes_per_page is not 16384: that reader takes it for the length of a block
+                                  and gives other values, or nothing, without an error */
 };
 
 /** What the user should be told once about this file: bits of d7_writer_warning. D7_WARN_CHECKSUMS comes up later

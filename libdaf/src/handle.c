@@ -1,10 +1,12 @@
 /* Opening, batches, closing. */
 #include "handle.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "archive.h"
 #include "edit.h"
@@ -189,6 +191,8 @@ static int open_zarr(daf *d, int dirfd, const char *path, const daf__archive_pat
     daf__dir_settings directory = {.io = io};
     daf__open_mode reading = {.untouched = mode.untouched};
     daf__store *tree;
+    if (!where->archive && faccessat(dirfd, path, F_OK, 0) != 0 && errno == ENOENT && !mode.writable)
+        return daf__fail(err, DAF_ERR_NOT_DAF, 0, 0, "no such directory: %s", path);
     int rc = where->archive ? daf__archive_store_open(&tree, dirfd, path, where, reading, &archive, err)
                             : daf__dir_store_open(&tree, dirfd, path, reading, &directory, err);
     if (rc)

@@ -67,6 +67,9 @@ int daf__dir_link(daf__store *to, daf__out **ret, daf__store *from, const char *
 /* Whether a writer has the directory of a store that was opened for reading. */
 bool daf__dir_store_is_locked(const daf__store *s);
 
+/* DAF_ERR_UNSUPPORTED where an interrupted reorder or change waits to be undone by the next writable open. */
+int daf__dir_refuse_interrupted(daf__store *s, daf_error *err);
+
 /* Keeps writers out of the directory of a store that was opened for reading, until it is released. False: a writer has it,
  * an interrupted change or reorder is to be undone first, nothing can be written there, or there are no locks. */
 bool daf__dir_store_hold(daf__store *s);

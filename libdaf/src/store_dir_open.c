@@ -163,6 +163,20 @@ bool daf__dir_store_is_locked(const daf__store *s) {
     return false;
 }
 
+int daf__dir_refuse_interrupted(daf__store *base, daf_error *err) {
+    daf__dir_store *s = (daf__dir_store *)base;
+    bool reordering = false;
+    int rc = has_backup(s, &reordering, err);
+    if (rc || (!reordering && !s->undone))
+        return rc;
+    return daf__fail(err, DAF_ERR_UNSUPPORTED, 0, 0,
+                     reordering
+                         ? "%s: holds .reorder.backup: the reorder of an axis was interrupted and must be "
+                           "rolled back first"
+                         : "%s: a change was interrupted and must be undone first, by a writable open",
+                     base->path);
+}
+
 static bool is_settled(daf__dir_store *s) {
     struct stat st;
     bool reordering = true;

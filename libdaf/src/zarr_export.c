@@ -398,7 +398,10 @@ int daf_zarr_export(daf_zarr_report *ret, const char *from, const char *to, cons
         rc = daf_open(&x.from, from, "r", &opening, err);
     if (rc)
         return rc;
-    rc = daf__aside_begin(&aside, to, options->io ? options->io : &daf__system_io, err);
+    if (x.from->store->ops == &daf__dir_ops)
+        rc = daf__dir_refuse_interrupted(x.from->store, err);
+    if (rc == 0)
+        rc = daf__aside_begin(&aside, to, options->io ? options->io : &daf__system_io, err);
     if (rc == 0) {
         rc = build(&x, &aside, options, err);
         daf__aside_end(&aside);

@@ -402,17 +402,6 @@ static int read_root(daf__zarr_store *s, daf_error *err) {
     return rc;
 }
 
-static int refuse_half_reordered(daf__store *tree, daf_error *err) {
-    struct stat st;
-    if (tree->ops != &daf__dir_ops ||
-        fstatat(((daf__dir_store *)tree)->fd, ".reorder.backup", &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return 0;
-    return daf__fail(
-        err, DAF_ERR_UNSUPPORTED, 0, 0,
-        "%s: holds .reorder.backup: the reorder of an axis was interrupted and must be rolled back first",
-        tree->path);
-}
-
 int daf__zarr_store_open(daf__store **ret, daf__store *tree, daf_error *err) {
     daf__zarr_store *s = calloc(1, sizeof *s);
     if (!s) {
@@ -425,8 +414,8 @@ int daf__zarr_store_open(daf__store **ret, daf__store *tree, daf_error *err) {
     s->base.path = strdup(tree->path);
     s->base.full_path = tree->full_path ? strdup(tree->full_path) : NULL;
     int rc = s->base.path && (!tree->full_path || s->base.full_path) ? 0 : daf__no_memory(err);
-    if (rc == 0)
-        rc = refuse_half_reordered(tree, err);
+    if (rc == 0 && tree->ops == &daf__dir_ops)
+        rc = daf__dir_refuse_interrupted(tree, err);
     if (rc == 0)
         rc = read_root(s, err);
     if (rc)

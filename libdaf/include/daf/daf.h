@@ -859,7 +859,7 @@ typedef struct daf_zarr_report {
  *  Sparse   properties of texts become dense ones with an attribute from which daf_zarr_import restores them.
  *  Returns  0; DAF_ERR_ARG the path; DAF_ERR_EXISTS; DAF_ERR_BUSY another process is making it; DAF_ERR_NAME a name
  *           that no Zarr tree can hold; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED a payload is not what its descriptor says;
- *           DAF_ERR_UNSUPPORTED; as daf_open
+ *           DAF_ERR_UNSUPPORTED also where an interrupted reorder or change waits to be undone; as daf_open
  *  Source   specification "ZarrDaf", sections 1 to 6
  */
 DAF_API DAF_MUST_USE int daf_zarr_export(daf_zarr_report *ret, const char *from, const char *to,

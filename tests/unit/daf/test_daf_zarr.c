@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct conversion {
     const char *files, *zarr; /* in tests/fixtures */
@@ -273,7 +274,7 @@ static void what_cannot_be_converted_is_refused_and_leaves_nothing(void **state)
           daf_zarr_export(NULL, test_path(state, "none.daf"), zarr, NULL, e));
     FAILS(DAF_ERR_NOT_DAF, "not a daf zarr directory",
           daf_zarr_import(NULL, run, test_path(state, "x.daf"), NULL, e));
-    FAILS(DAF_ERR_NOT_DAF, "not a daf directory", daf_open(&d, zarr, "r", NULL, e));
+    FAILS(DAF_ERR_NOT_DAF, "no such directory: ", daf_open(&d, zarr, "r", NULL, e));
     unsigned before = test_count_files(folder);
     snprintf(path, sizeof path, "%s/vectors/item/value.data", run);
     test_write_file(path, "12345", 5);
@@ -284,6 +285,56 @@ static void what_cannot_be_converted_is_refused_and_leaves_nothing(void **state)
     FAILS(DAF_ERR_EXISTS, "destination already exists", daf_zarr_export(NULL, run, zarr, NULL, e));
     FAILS(DAF_ERR_EXISTS, "destination already exists", daf_zarr_import(NULL, zarr, run, NULL, e));
     FAILS(DAF_ERR_UNSUPPORTED, "for reading only", daf_open(&d, zarr, "r+", NULL, e));
+}
+
+static int overwrite_at(void *context, const daf_io *io, daf_error *err) {
+    static const int8_t values[3] = {1, 2, 3};
+    daf_set_options o;
+    daf_options options;
+    daf *d;
+    daf_options_init(&options);
+    daf_set_options_init(&o);
+    options.io = io;
+    o.overwrite = true;
+    int rc = daf_open(&d, context, "r+", &options, err);
+    if (rc)
+        return rc;
+    rc = daf_set_vector(d, "item", "value", DAF_INT8, values, 3, &o, err);
+    daf_free(d);
+    return rc;
+}
+
+/* What is half changed is no source, until it has been undone. */
+static void an_interrupted_source_is_refused(void **state) {
+    const char *run = test_path(state, "run.daf"), *zarr = test_path(state, "run.daf.zarr");
+    const char *backup = test_path(state, "run.daf/.reorder.backup");
+    const char *journal = test_path(state, "run.daf/.daf.journal");
+    unsigned n_refused = 0;
+    bool killed = true;
+    make_run(run);
+    assert_int_equal(mkdir(backup, 0777), 0);
+    FAILS(DAF_ERR_UNSUPPORTED, "must be rolled back first", daf_zarr_export(NULL, run, zarr, NULL, e));
+    assert_false(test_exists(zarr));
+    assert_int_equal(rmdir(backup), 0);
+    for (unsigned n = 1; killed; n++) {
+        struct stat st;
+        test_remove_tree(run);
+        make_run(run);
+        killed = test_killed_at(n, overwrite_at, (void *)(uintptr_t)run);
+        if (stat(journal, &st) == 0 && st.st_size > 0) {
+            daf_error err = {0};
+            int rc = daf_zarr_export(NULL, run, zarr, NULL, &err);
+            if (rc == 0) { /* half a journal: the change has not begun */
+                test_remove_tree(zarr);
+                continue;
+            }
+            assert_int_equal(rc, DAF_ERR_UNSUPPORTED);
+            assert_non_null(strstr(err.text, "must be undone first"));
+            assert_false(test_exists(zarr));
+            n_refused++;
+        }
+    }
+    assert_true(n_refused > 2);
 }
 
 static void names_that_zarr_cannot_hold_are_refused(void **state) {
@@ -483,6 +534,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(across_file_systems_payloads_are_copied, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_converted_is_refused_and_leaves_nothing, test_setup,
                                         test_teardown),
+        cmocka_unit_test_setup_teardown(an_interrupted_source_is_refused, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(names_that_zarr_cannot_hold_are_refused, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(each_defect_of_a_tree_is_refused, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(missing_chunks_are_fill_values, test_setup, test_teardown),

@@ -1,11 +1,16 @@
-"""What d7 may replace: never the file it reads, by whatever name; never one that a writer holds. What it leaves: nothing when it fails."""
+"""What d7 may replace: never the file it reads, by whatever name; never one that a writer holds. What it leaves: nothing when it fails. And
+how it shows that it is at work."""
 import os
+import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
+
+import ptumake
 
 SOURCE = os.environ["PHOTOND_SOURCE"]
 D7 = os.path.join(os.environ["PHOTOND_BIN"], "d7")
@@ -141,9 +146,54 @@ def check_stopped_commands_leave_nothing(folder):
                 os.unlink(os.path.join(folder, name))
 
 
+# ---- progress ----
+
+LONG_WORK = dict(MAKERS, **{
+    "info": ["info", "IN", "--full"],
+    "cat": ["cat", "IN", "/photons/x"],
+    "verify": ["verify", "IN"],
+    "sums": ["verify", "IN", "--write-checksums"],
+    "repair": ["repair", "IN"],
+    "repair in place": ["repair", "CUT", "--in-place"],
+    "split": ["split", "IN", "-o", "OUT.photons", "--count", "9000"],
+    "import": ["import", "PTU", "-o", "OUT"],
+})
+
+
+def on_a_terminal(*arguments):
+    """What the command says on standard error where that is a terminal."""
+    ours, its = os.openpty()
+    with subprocess.Popen([D7, *arguments], stdout=subprocess.DEVNULL, stderr=its) as p:
+        os.close(its)
+        said = b""
+        try:
+            while piece := os.read(ours, 65536):
+                said += piece
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    assert p.returncode == 0, (arguments, said)
+    return said.decode()
+
+
+def check_long_work_shows_a_bar(folder):
+    for name, command in LONG_WORK.items():
+        for ask in (on_a_terminal, lambda *a: d7(*a).stderr.decode()):
+            paths = {what: os.path.join(folder, what) for what in ("IN", "OUT", "OUT.photons", "CUT", "PTU")}
+            shutil.copy(RECORDING, paths["IN"])
+            shutil.copy(DAMAGED, paths["CUT"])
+            with open(paths["PTU"], "wb") as f:
+                f.write(ptumake.header("generic-t2", 1000, 1e-12) + struct.pack("<I", 1 << 25 | 5) * 1000)
+            said = ask(*[paths.get(w, w) for w in command])
+            bar = re.search(r"\r[a-z]+ .*(\[#{30}\] 100 %|B/s)", said)
+            assert bool(bar) == (ask == on_a_terminal), (name, said)
+            for left in os.listdir(folder):
+                os.unlink(os.path.join(folder, left))
+
+
 def main():
     for check in (check_sources_stay, check_held_files_stay, check_pipes_are_refused, check_size_limits_are_errors,
-                  check_follow_tells_a_lost_header, check_stopped_commands_leave_nothing):
+                  check_follow_tells_a_lost_header, check_stopped_commands_leave_nothing, check_long_work_shows_a_bar):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
 

@@ -45,7 +45,9 @@ int cli_misused(const cli_command *self, const char *format, ...) {
 
 int cli_options(const cli_command *self, int argc, char **argv, const struct option *options,
                 cli_take_option *take, void *context, int least, int most) {
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    char letters[32];
+    snprintf(letters, sizeof letters, "h%s", self->letters ? self->letters : "");
+    for (int option; (option = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         if (option == 'h') {
             fputs(self->help, stdout);
             return CLI_OK;
@@ -97,6 +99,8 @@ static int run(const cli_program *program, int argc, char **argv) {
         return CLI_USAGE;
     }
     argv[1] = argv[0]; /* what getopt's messages begin with */
+    if (c->makes)
+        cli_end_when_stopped(program->name, c->name);
     return c->run(c, argc - 1, argv + 1);
 }
 

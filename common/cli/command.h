@@ -15,6 +15,9 @@ typedef struct cli_command {
     const char *summary; /* one line of the overview */
     const char *help;    /* usage, options, examples */
     int (*run)(const struct cli_command *self, int argc, char **argv);
+    const char *letters; /* short options beside -h, as getopt(3) takes them; NULL: none */
+    bool
+        makes; /* files: a signal that stops it before it looks out for one leaves nothing, with exit status 2 */
 } cli_command;
 
 /* A program. */
@@ -33,7 +36,7 @@ int cli_main(const cli_program *program, int argc, char **argv);
  * saying why. */
 typedef bool cli_take_option(void *context, int option, const char *argument);
 
-/* Reads options (see getopt_long(3)); --help and -h are known to all. Then there must be `least` to `most` arguments,
+/* Reads options (see getopt_long(3)); --help and -h are known to all, and self->letters. Then there must be `least` to `most` arguments,
  * which begin at argv[optind]. Returns -1 to go on, else the exit code. */
 int cli_options(const cli_command *self, int argc, char **argv, const struct option *options,
                 cli_take_option *take, void *context, int least, int most);

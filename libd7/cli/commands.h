@@ -2,35 +2,22 @@
 #ifndef D7_CLI_COMMANDS_H
 #define D7_CLI_COMMANDS_H
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/command.h"
 #include "cli/pool.h"
 #include "d7/d7.h"
 
-/* One subcommand. run() gets its own name as argv[0] and returns the exit code. */
-typedef struct command {
-    const char *name;
-    const char *summary;
-    const char *help; /* usage, options, examples; shown by --help */
-    int (*run)(const struct command *self, int argc, char **argv);
-    bool makes; /* files: a signal that stops it leaves nothing, with exit status 2 */
-} command;
+typedef cli_command command;
 
 extern const command command_cat, command_copy, command_decay, command_export, command_follow, command_image,
     command_import, command_info, command_merge, command_rate, command_repair, command_split, command_verify;
 
-/* What an option of a subcommand does: sets a flag or takes the argument; returns false when that is not
- * usable, after saying why. */
-typedef bool take_option(void *ctx, int option, const char *argument);
-
-/* Reads options (see getopt_long(3)); --help is known to all, and an option whose
- * value is a letter has that as its short form. Then there must be n_arguments arguments (-n: at least n), which
- * begin at argv[optind]. Returns -1 to go on, else the exit code. */
+/* As cli_options(), with n_arguments arguments (-n: at least n). */
 int command_options(const command *self, int argc, char **argv, const struct option *options,
-                    take_option *take, void *ctx, int n_arguments);
+                    cli_take_option *take, void *ctx, int n_arguments);
 
 /* "d7 NAME: ..." on standard error, the message as result_message() has it; returns CLI_USAGE. */
 int command_fail(const command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));

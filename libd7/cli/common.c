@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,6 @@
 #include "commands.h"
 #include "result.h"
 
-enum { OPTION_HELP = 'h' };
-
 int command_fail(const command *self, const char *format, ...) {
     char *text, *message = NULL;
     va_list args;
@@ -23,7 +22,7 @@ int command_fail(const command *self, const char *format, ...) {
         free(text);
     }
     va_end(args);
-    fprintf(stderr, "d7 %s: %s\n", self->name, message ? message : "out of memory");
+    cli_fail(self, "%s", message ? message : "out of memory");
     free(message);
     return CLI_USAGE;
 }
@@ -41,40 +40,10 @@ char *certificate_beside(const char *path) {
     return NULL;
 }
 
-/* "ho:" for -h and, of the options, those whose value is a letter. */
-static void short_options(const struct option *options, char *text, size_t cap) {
-    size_t used = 0;
-    text[used++] = OPTION_HELP;
-    for (; options->name && used + 3 <= cap; options++)
-        if (options->val < 128 && isalpha(options->val) && options->val != OPTION_HELP) {
-            text[used++] = (char)options->val;
-            if (options->has_arg == required_argument)
-                text[used++] = ':';
-        }
-    text[used] = 0;
-}
-
 int command_options(const command *self, int argc, char **argv, const struct option *options,
-                    take_option *take, void *ctx, int n_arguments) {
-    char letters[64];
-    short_options(options, letters, sizeof letters);
-    for (;;) {
-        int option = getopt_long(argc, argv, letters, options, NULL);
-        if (option == -1)
-            break;
-        if (option == OPTION_HELP) {
-            fputs(self->help, stdout);
-            return CLI_OK;
-        }
-        if (option == '?' || !take(ctx, option, optarg)) {
-            fprintf(stderr, "d7 %s --help shows how it is used\n", self->name);
-            return CLI_USAGE;
-        }
-    }
-    if (argc - optind == n_arguments || (n_arguments < 0 && argc - optind >= -n_arguments))
-        return -1;
-    fputs(self->help, stderr);
-    return CLI_USAGE;
+                    cli_take_option *take, void *ctx, int n_arguments) {
+    int least = n_arguments < 0 ? -n_arguments : n_arguments;
+    return cli_options(self, argc, argv, options, take, ctx, least, n_arguments < 0 ? INT_MAX : n_arguments);
 }
 
 int command_open(const command *self, const char *path, bool unframed, cli_pool *pool,

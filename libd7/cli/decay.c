@@ -323,5 +323,6 @@ const command command_decay = {
         "  d7 decay run.photons -o decay.csv --bins 256\n"
         "  d7 decay run.photons -o - --from 10min --to 20min | head\n",
     .run = decay_run,
+    .letters = "o:",
     .makes = true,
 };

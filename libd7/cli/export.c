@@ -322,5 +322,6 @@ const command command_export = {
         "  d7 export run.photons -o - --dataset /photons/x --dataset /photons/y --from 10s --to 11s\n"
         "  d7 export run.photons -o run.hdf5 --compress 4\n",
     .run = export_run,
+    .letters = "o:",
     .makes = true,
 };

@@ -305,5 +305,6 @@ const command command_image = {
         "  d7 image run.photons -o minute2.png --from 1min --to 2min --colormap grey --log\n"
         "  d7 image run.photons -o counts.npy --pixels 256\n",
     .run = image_run,
+    .letters = "o:",
     .makes = true,
 };

@@ -277,5 +277,6 @@ const command command_import = {
         "  d7 import scan.ptu -o scan.photons\n"
         "  d7 import scan.ptu -o scan.photons && d7 rate scan.photons -o rate.png\n",
     .run = import_run,
+    .letters = "o:",
     .makes = true,
 };

@@ -246,5 +246,6 @@ const command command_rate = {
         "  d7 rate run.photons -o rate.csv --bin 1s\n"
         "  d7 rate tags.photons -o channels.png --channel 1 --channel 3\n",
     .run = rate_run,
+    .letters = "o:",
     .makes = true,
 };

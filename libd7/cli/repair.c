@@ -572,5 +572,6 @@ const command command_repair = {
         "  d7 repair run.photons -o saved.photons --json | jq '.datasets[] | {name, kept, lost}'\n"
         "  d7 repair /data/2024 --recursive\n",
     .run = repair_run,
+    .letters = "o:",
     .makes = true,
 };

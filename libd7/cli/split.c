@@ -403,5 +403,6 @@ const command command_split = {
             "  d7 split night.photons -o parts/ --size 2GB\n"
             "  d7 split run.photons -o minutes.photons --time 1min\n",
     .run = split_run,
+    .letters = "o:",
     .makes = true,
 };

@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,12 +14,13 @@
 
 #include "text.h"
 
-enum { LOG_MESSAGE_BYTES = 2000, LOG_LINE_BYTES = 2 * LOG_MESSAGE_BYTES };
+enum { LOG_MESSAGE_BYTES = 2000, LOG_LINE_BYTES = 2 * LOG_MESSAGE_BYTES, LOG_WAIT_MS = 200 };
 
 static _Atomic int log_level = PD_LOG_INFO;
 static _Atomic int log_fd = STDERR_FILENO;
 static atomic_bool log_to_journal;
 static _Atomic uint64_t log_n_lost;
+static atomic_bool log_left; /* nobody reads what is written */
 
 static const char *const log_level_names[PD_N_LOG_LEVELS] = {"error", "warning", "info", "debug"};
 
@@ -65,14 +67,26 @@ static size_t log_head(char *line, size_t cap, pd_log_level level) {
     return n + (size_t)more;
 }
 
+/* Waits a moment for a reader that is slow; for one that has taken nothing for so long no more, until it reads again:
+ * nobody's reading of the log may hold up the events. */
+static bool log_is_read(int fd) {
+    struct pollfd to = {.fd = fd, .events = POLLOUT};
+    bool left = atomic_load_explicit(&log_left, memory_order_relaxed);
+    bool read = poll(&to, 1, left ? 0 : LOG_WAIT_MS) != 0;
+    if (left == read)
+        atomic_store_explicit(&log_left, !read, memory_order_relaxed);
+    return read;
+}
+
 /* One write is one line, also in a file or pipe that others write to. What a full pipe did not take of a
  * line is lost with it: the rest would only tear the next line. */
 static void log_write(const char *line, size_t n) {
     int fd = atomic_load_explicit(&log_fd, memory_order_relaxed);
-    ssize_t done;
-    do {
-        done = write(fd, line, n);
-    } while (done < 0 && errno == EINTR);
+    ssize_t done = 0;
+    if (log_is_read(fd))
+        do {
+            done = write(fd, line, n);
+        } while (done < 0 && errno == EINTR);
     if (done != (ssize_t)n)
         atomic_fetch_add_explicit(&log_n_lost, 1, memory_order_relaxed);
 }

@@ -194,14 +194,18 @@ __attribute__((format(printf, 3, 4))) static void look_reason(look_views *v, pd_
     v->status.n_reasons++;
 }
 
-/* While it happens, and after: what is missing stays missing. */
+/* While it happens data is being lost; after, what is missing stays missing. */
 static void look_drops(const pd_server *server, look_views *v) {
     for (size_t i = 0; i < server->runs.n; i++) {
         const pd_run *run = server->runs.items[i];
         if (run->dropped.batches > 0)
-            look_reason(v, PD_HEALTH_DEGRADED, "run %s%s: %llu photons in %llu batches were dropped",
-                        run->name, run->dropped.now ? ": there is no room" : "",
+            look_reason(v, run->dropped.now ? PD_HEALTH_NOT_OK : PD_HEALTH_DEGRADED,
+                        "run %s%s: %llu photons in %llu batches were dropped", run->name,
+                        run->dropped.now ? ": there is no room" : "",
                         (unsigned long long)run->dropped.photons, (unsigned long long)run->dropped.batches);
+        if (run->lost_before > 0)
+            look_reason(v, PD_HEALTH_DEGRADED, "run %s: its instrument has lost %llu events", run->name,
+                        (unsigned long long)run->lost_before);
     }
     for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
         if (past->dropped_photons > 0)
@@ -230,13 +234,18 @@ static double look_since(uint64_t since_ns, uint64_t now) {
     return since_ns && since_ns < now ? look_age(since_ns, now) : 0;
 }
 
-/* A thread that waits for the disk: slow, then as good as dead. A full disk is waited for, by a thread that is alive. */
+/* Whether a thread is as good as dead. A full disk is waited for, by one that is alive. */
+static bool look_is_stuck(const pd_status_volume *volume) {
+    return (!volume->full && volume->busy_s > LOOK_DISK_STUCK_S) || volume->export_s > LOOK_EXPORT_STUCK_S;
+}
+
+/* Nothing can be stored on a full disk. A thread that waits for the disk is slow, then as good as dead. */
 static void look_volume(const pd_status_volume *volume, look_views *v) {
     char where[PD_VOLUME_NAME_BYTES + 16] = "";
     if (*volume->name)
         snprintf(where, sizeof where, " of volume %s", volume->name);
     if (volume->full)
-        look_reason(v, PD_HEALTH_DEGRADED, "the disk%s is full: waiting for room", where);
+        look_reason(v, PD_HEALTH_NOT_OK, "the disk%s is full: waiting for room", where);
     else if (volume->busy_s > LOOK_DISK_STUCK_S)
         look_reason(v, PD_HEALTH_NOT_OK, "the disk%s has not answered for %.0f s", where, volume->busy_s);
     else if (volume->busy_s > LOOK_DISK_SLOW_S)
@@ -258,7 +267,7 @@ static void look_stuck(const look_views *v, char stuck[PD_LOOK_LINE_BYTES]) {
         look_views one;
         memset(&one, 0, sizeof one);
         look_volume(&v->volumes[i], &one);
-        if (one.status.health == PD_HEALTH_NOT_OK)
+        if (look_is_stuck(&v->volumes[i]))
             snprintf(stuck, PD_LOOK_LINE_BYTES, "%s", one.texts[one.status.n_reasons - 1]);
         else
             goes_on |= v->volumes[i].n_runs > 0;

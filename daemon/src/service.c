@@ -1,24 +1,54 @@
 #include "service.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "log.h"
 
-/* The manager's socket queues hundreds of messages; they are sent at most a few times a second. */
-static void service_notify(const char *state) {
-    int sent = sd_notify(0, state);
-    if (sent < 0)
-        pd_log(PD_LOG_DEBUG, "the service manager could not be told: %s", strerror(-sent));
+enum { SERVICE_WAIT_MS = 1000 };
+
+/* The manager's address: a path, or with "@" a name of no file. Returns its length; 0: there is none, or another kind. */
+static socklen_t service_address(struct sockaddr_un *ret) {
+    const char *name = getenv("NOTIFY_SOCKET");
+    size_t n = name ? strlen(name) : 0;
+    if (n < 2 || n >= sizeof ret->sun_path || (*name != '/' && *name != '@'))
+        return 0;
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(ret->sun_path, name, n);
+    if (*name == '@')
+        *ret->sun_path = 0;
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+}
+
+/* A manager that does not read its notices must not hold up the loop, so sd_notify(3) cannot be used: it waits. */
+static void service_notify(const char *state, unsigned wait_ms) {
+    struct sockaddr_un to;
+    struct timeval wait = {.tv_usec = 1000 * ((suseconds_t)wait_ms % 1000), .tv_sec = wait_ms / 1000};
+    socklen_t n = service_address(&to);
+    int fd = n ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (n == 0)
+        return;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL | (wait_ms ? 0 : MSG_DONTWAIT),
+                         (const struct sockaddr *)&to, n) < 0)
+        pd_log(wait_ms ? PD_LOG_WARNING : PD_LOG_DEBUG, "the service manager could not be told %.12s: %s",
+               state, strerror(errno));
+    if (fd >= 0)
+        close(fd);
 }
 
 void pd_service_ready(void) {
-    service_notify("READY=1");
+    service_notify("READY=1", SERVICE_WAIT_MS);
 }
 
 void pd_service_reloading(void) {
@@ -27,21 +57,21 @@ void pd_service_reloading(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
              (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
-    service_notify(state);
+    service_notify(state, 0);
 }
 
 void pd_service_stopping(void) {
-    service_notify("STOPPING=1");
+    service_notify("STOPPING=1", 0);
 }
 
 void pd_service_status(const char *text) {
     char state[512];
     snprintf(state, sizeof state, "STATUS=%s", text);
-    service_notify(state);
+    service_notify(state, 0);
 }
 
 void pd_service_alive(void) {
-    service_notify("WATCHDOG=1");
+    service_notify("WATCHDOG=1", 0);
 }
 
 uint64_t pd_service_watchdog_ms(void) {

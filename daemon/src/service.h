@@ -1,5 +1,6 @@
-/* What the service manager is told, when one started the daemon and asked to be told (sd_notify(3)), and the sockets that it
- * handed over (sd_listen_fds(3)). Without one, all of this does nothing. Thread: the loop's.
+/* What the service manager is told, when one started the daemon and asked to be told (the protocol of sd_notify(3)), and the
+ * sockets that it handed over (sd_listen_fds(3)). Without one, all of this does nothing. A manager that does not read what it
+ * is told is not waited for; for READY=1 a second. Threads: pd_service_status() any, the rest the loop's.
  */
 #ifndef PD_SERVICE_H
 #define PD_SERVICE_H

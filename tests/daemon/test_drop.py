@@ -144,7 +144,7 @@ def a_full_disk_drops_and_goes_on():
         assert run["overflow"] == "drop" and run["waits"] is None, run
         assert run["counters"]["dropped_batches"] >= 8, run
         assert run["counters"]["dropped_photons"] == PHOTONS * run["counters"]["dropped_batches"], run
-        assert status["health"] == "degraded" and any("dropped" in r and "dropping" in r for r in status["reasons"]), status
+        assert status["health"] == "not_ok" and any("there is no room" in r and "dropping" in r for r in status["reasons"]), status
         small.grow(60)
         sender.join()
         assert patient.failure is None, patient.failure

@@ -189,7 +189,8 @@ def a_full_disk_is_a_pause():
 
         assert photond.wait_for(paused)[-1].reason == pb.PAUSE_DISK_FULL, seen[-3:]
         status = daemon.status()
-        assert status["health"] == "degraded" and status["disk"]["full"], status
+        assert status["health"] == "not_ok" and status["disk"]["full"], status
+        assert "the daemon is not OK" in daemon.ctl_refused("start", "next")
         assert [r["waits"] for r in status["runs"]] == ["disk_full"], status["runs"]
 
         def stands_still():
@@ -301,7 +302,7 @@ def a_full_volume_holds_nobody_else_up():
         other.wait_ack(run, durable=len(batches))
         status = daemon.status()
         assert [v["full"] for v in status["volumes"]] == [False, True], status["volumes"]
-        assert status["health"] == "degraded" and "the disk of volume small is full: waiting for room" in status["reasons"], status
+        assert status["health"] == "not_ok" and "the disk of volume small is full: waiting for room" in status["reasons"], status
         assert {r["name"]: r["waits"] for r in status["runs"]} == {"held": "disk_full", "free": None}, status["runs"]
         assert other.close(run).last_sequence == len(batches)
         stored.File(daemon.path("free.photons")).expect(stored.joined(batches))

@@ -75,6 +75,41 @@ def a_loop_that_hangs_does_not_feed_it():
         photond.wait_for(lambda: "the loop was held up for" in daemon.log(), 120)
 
 
+def a_manager_that_does_not_read():
+    """It misses what it is told, and holds up nobody."""
+    daemon = manager.Service(notify=False, environment={"WATCHDOG_USEC": "30000"})
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as deaf, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler:
+        daemon.environment["NOTIFY_SOCKET"] = os.path.join(daemon.folder, "deaf.sock")
+        deaf.bind(daemon.environment["NOTIFY_SOCKET"])
+        fill(filler, lambda: filler.sendto(b"FULL=1", deaf.getsockname()))
+        with daemon:
+            record(daemon, "goes-on")
+            assert "the service manager could not be told READY=1" in daemon.log(), daemon.log()
+
+
+def fill(f, put):
+    os.set_blocking(f.fileno(), False)
+    try:
+        while True:
+            put()
+    except BlockingIOError:
+        os.set_blocking(f.fileno(), True)
+
+
+def a_log_that_nobody_reads():
+    """Its lines are lost, and counted."""
+    end, start = os.pipe()
+    with open(start, "wb", buffering=0) as pipe, open(end, "rb", buffering=0) as unread:
+        fill(pipe, lambda: os.write(pipe.fileno(), bytes(4096)))
+        daemon = manager.Service()
+        launch = daemon.launch
+        daemon.launch = lambda log: launch(pipe)
+        with daemon:
+            record(daemon, "goes-on")
+            assert daemon.status()["counters"]["log_lines_lost"] > 0
+        assert unread.read(1) == bytes(1)
+
+
 def write(daemon, config):
     daemon.config = config
     daemon.command()
@@ -182,7 +217,8 @@ def what_is_no_listening_socket_is_refused():
         assert "READY" not in daemon.manager.keys()
 
 
-CASES = [ready_and_status_and_stop, nobody_listens_before_it_is_ready, the_watchdog_is_fed, a_loop_that_hangs_does_not_feed_it, reloads,
+CASES = [ready_and_status_and_stop, nobody_listens_before_it_is_ready, the_watchdog_is_fed, a_loop_that_hangs_does_not_feed_it,
+         a_manager_that_does_not_read, a_log_that_nobody_reads, reloads,
          the_journal_gets_priorities, sockets_are_passed, the_control_socket_is_known_by_its_path,
          what_is_no_listening_socket_is_refused]
 

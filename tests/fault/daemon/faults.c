@@ -8,6 +8,7 @@
  *   fdatasync  the errno with which every fdatasync() fails
  *   partial    while it is there, pread() and pwrite() are interrupted (EINTR) every second time, and do but a part of what they were
  *              asked for; fdatasync() is interrupted every second time
+ *   loop       while it is there, epoll_wait() and epoll_pwait() do not return: the loop stands still
  *   clock      seconds that CLOCK_REALTIME and time() are ahead, or behind
  *
  * A fault that was met leaves a file of its name and ".met". */
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,6 +132,22 @@ ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) {
     if (!fault_is_partial())
         return real(fd, data, bytes, offset);
     return fault_interrupts() ? -1 : real(fd, data, bytes > 1 ? bytes / 2 + 1 : bytes, offset);
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int most, int ms) {
+    static int (*real)(int, struct epoll_event *, int, int);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+    fault_wait("loop");
+    return real(fd, events, most, ms);
+}
+
+int epoll_pwait(int fd, struct epoll_event *events, int most, int ms, const sigset_t *signals) {
+    static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait");
+    fault_wait("loop");
+    return real(fd, events, most, ms, signals);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ret) {

@@ -4,8 +4,9 @@
 #include "bands.h"
 #include "error.h"
 #include "reader.h"
+#include "turning.h"
 
-/* What is in memory whole: texts, sparse values, and what may become sparse. */
+/* What is in memory whole: texts, few sparse values, and what takes another form. */
 static int stage_loaded(daf__edit *e, const daf__property *p, const daf__property *other,
                         const daf_set_options *o, bool there, daf_error *err) {
     daf__loaded l;
@@ -28,6 +29,11 @@ static int stage_transpose(daf__edit *e, const daf__property *p, const daf__prop
     daf_reader *r;
     int rc = daf__read_descriptor(e->d, &now, NULL, p, err);
     if (rc)
+        return rc;
+    bool staged = false;
+    if (now.sparse)
+        rc = daf__turning_stage(e, p, other, o, there, DAF__TURNING_BYTES, &staged, err);
+    if (rc || staged)
         return rc;
     if (now.sparse || !daf__bands_suit(o, now.type))
         return stage_loaded(e, p, other, o, there, err);

@@ -635,8 +635,9 @@ DAF_API DAF_MUST_USE int daf_repack_matrix(daf *d, daf_repacked *ret, const char
 /* Stores the transpose of a matrix as columns x rows under the same name, dense or sparse as the matrix is, packed
  * or not as the options say for it. Dense numbers are transposed in cache-sized blocks, through the executor in parallel,
  * some rows at a time.
- *  Memory   of dense numbers some 32 MB, up to 256 MB where whole chunks or pieces of columns need them; texts, sparse
- *           values and what may become sparse (`form`) are in memory in both layouts
+ *  Memory   of dense numbers some 32 MB, up to 256 MB where whole chunks or pieces of columns need them; of sparse ones
+ *           some 256 MB and 16 bytes a row (the more is stored, the more often it is read); texts once, and 16 bytes for
+ *           each; what takes another `form` in both layouts
  *  options  `overwrite`: replaces that layout (the one that is read stays); `both_layouts` means nothing; NULL:
  *           the defaults
  *  Returns  as daf_get_matrix and daf_set_matrix; DAF_ERR_ARG both axes are the same; DAF_ERR_EXISTS

@@ -10,6 +10,7 @@
 
 #include "cli/pool.h"
 #include "transpose.h"
+#include "turning.h"
 
 /* ---- dense values */
 
@@ -313,6 +314,124 @@ static void memory_of_a_relayout_is_bounded(void **state) {
 }
 #endif
 
+/* ---- sparse ones, by bands */
+
+enum { TALL_ROWS = 700, TALL_COLUMNS = 2500 };
+
+/* About every tenth value; some rows and columns have none. */
+static void set_sparse_matrix(daf *d, daf_type type, bool all_true, daf_packing packing) {
+    const size_t n = (size_t)TALL_ROWS * TALL_COLUMNS, width = daf_type_bytes(type);
+    uint64_t *colptr = malloc(sizeof *colptr * (TALL_COLUMNS + 1)), *rows = malloc(sizeof *rows * n);
+    uint8_t *values = calloc(n, width);
+    test_random r = {17};
+    daf_set_options o;
+    daf_csc c = {.type = type, .index_type = DAF_UINT64, .rows = TALL_ROWS, .columns = TALL_COLUMNS};
+    assert_true(colptr && rows && values);
+    colptr[0] = 1;
+    for (uint64_t j = 0; j < TALL_COLUMNS; j++) {
+        for (uint64_t i = 0; i < TALL_ROWS; i++) {
+            if (i % 7 == 3 || j % 11 == 5 || test_below(&r, 10))
+                continue;
+            values[c.nnz * width] = (uint8_t)(type == DAF_BOOL ? test_below(&r, 50) > 0 : test_next(&r));
+            rows[c.nnz++] = i + 1;
+        }
+        colptr[j + 1] = c.nnz + 1;
+    }
+    c.colptr = colptr;
+    c.indices = rows;
+    c.values = all_true ? NULL : values;
+    daf_set_options_init(&o);
+    o.overwrite = true;
+    o.packing = packing;
+    o.target_chunk_kb = 1;
+    OK(daf_set_sparse_matrix(d, "row", "column", "m", &c, &o, e));
+    free(colptr);
+    free(rows);
+    free(values);
+}
+
+static int turn(daf *d, const daf_set_options *o, uint64_t band_bytes, daf_error *err) {
+    const daf__property p = daf__matrix_property("row", "column", "m"), other = daf__other_layout(&p);
+    daf__edit edit;
+    bool staged = false;
+    int rc = daf__edit_begin(&edit, d, err);
+    if (rc == 0)
+        rc = daf__turning_stage(&edit, &p, &other, o, false, band_bytes, &staged, err);
+    assert_true(rc || staged);
+    return daf__edit_end(&edit, rc, err);
+}
+
+/* The files are those of a transpose in memory, whatever the bands. */
+static void sparse_ones_are_written_by_bands(void **state) {
+    static const struct {
+        daf_type type, index;
+        bool all_true;
+        daf_packing from, to;
+        uint64_t band_bytes;
+    } cases[] = {{DAF_INT64, DAF_BOOL, false, DAF_PACK_NEVER, DAF_PACK_NEVER, 40000},
+                 {DAF_INT64, DAF_UINT64, false, DAF_PACK_LARGE, DAF_PACK_LARGE, 100000},
+                 {DAF_FLOAT32, DAF_BOOL, false, DAF_PACK_NEVER, DAF_PACK_LARGE, 1},
+                 {DAF_BOOL, DAF_INT32, true, DAF_PACK_LARGE, DAF_PACK_NEVER, 30000},
+                 {DAF_BOOL, DAF_BOOL, false, DAF_PACK_LARGE, DAF_PACK_LARGE, 30000},
+                 {DAF_UINT8, DAF_BOOL, false, DAF_PACK_NEVER, DAF_PACK_NEVER, 200000}};
+    const char *path = test_path(state, "a.daf"), *other = test_path(state, "b.daf");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        daf_set_options o;
+        daf *d;
+        OK(daf_open(&d, path, "w", NULL, e));
+        OK(daf_add_axis_integers(d, "row", 0, 1, TALL_ROWS, e));
+        OK(daf_add_axis_integers(d, "column", 0, 1, TALL_COLUMNS, e));
+        set_sparse_matrix(d, cases[i].type, cases[i].all_true, cases[i].from);
+        OK(daf_close(d, e));
+        test_remove_tree(other);
+        test_copy_tree(path, other);
+        daf_set_options_init(&o);
+        o.index_type = cases[i].index;
+        o.packing = cases[i].to;
+        o.target_chunk_kb = 1;
+        OK(daf_open(&d, path, "r+", NULL, e));
+        OK(turn(d, &o, cases[i].band_bytes, e));
+        OK(daf_close(d, e));
+        OK(daf_open(&d, other, "r+", NULL, e));
+        OK(daf_relayout_matrix(d, "row", "column", "m", &o, e));
+        OK(daf_close(d, e));
+        test_same_tree(path, other);
+    }
+}
+
+/* What is against the rules is found before anything is written, and what is cut is an error. */
+static void sparse_ones_that_are_damaged(void **state) {
+    static const char *const parts[] = {"colptr", "rowval", "nzval"};
+    const char *path = test_path(state, "a.daf");
+    daf *d;
+    OK(daf_open(&d, path, "w", NULL, e));
+    OK(daf_add_axis_integers(d, "row", 0, 1, TALL_ROWS, e));
+    OK(daf_add_axis_integers(d, "column", 0, 1, TALL_COLUMNS, e));
+    set_sparse_matrix(d, DAF_UINT8, false, DAF_PACK_NEVER);
+    for (unsigned i = 0; i < 3; i++) {
+        char file[700];
+        size_t bytes;
+        snprintf(file, sizeof file, "%s/matrices/row/column/m.%s", path, parts[i]);
+        char *then = test_read_file(file, &bytes);
+        test_write_file(file, then, bytes - 2);
+        FAILS(DAF_ERR_TRUNCATED, parts[i], turn(d, NULL, 5000, e));
+        then[bytes / 2] ^= (char)0x80;
+        then[bytes / 2 + 1] ^= (char)0x80;
+        test_write_file(file, then, bytes);
+        if (i < 2)
+            FAILS(DAF_ERR_CORRUPT, parts[i], turn(d, NULL, 5000, e));
+        then[bytes / 2] ^= (char)0x80;
+        then[bytes / 2 + 1] ^= (char)0x80;
+        test_write_file(file, then, bytes);
+        free(then);
+    }
+    bool there;
+    OK(daf_has_matrix(d, &there, "column", "row", "m", e));
+    assert_false(there);
+    OK(turn(d, NULL, 5000, e));
+    OK(daf_close(d, e));
+}
+
 /* ---- parts */
 
 static void check_part(const daf_array *a, const daf_range *p, const void *values) {
@@ -392,6 +511,8 @@ int main(void) {
 #ifndef WATCHED
         cmocka_unit_test_setup_teardown(memory_of_a_relayout_is_bounded, test_setup, test_teardown),
 #endif
+        cmocka_unit_test_setup_teardown(sparse_ones_are_written_by_bands, test_setup, test_teardown),
+        cmocka_unit_test_setup_teardown(sparse_ones_that_are_damaged, test_setup, test_teardown),
         cmocka_unit_test_setup_teardown(parts_are_cut_out, test_setup, test_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

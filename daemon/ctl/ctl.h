@@ -47,7 +47,8 @@ void ctl_print_runs(FILE *out, const json_t *status);
 #define CTL_COMMON_HELP                                                                                      \
     "  --control ADDRESS  the daemon's control socket, unix:PATH (default: /run/photond/control.sock,\n"     \
     "                     for users without that folder $XDG_RUNTIME_DIR/photond/control.sock)\n"            \
-    "  --timeout SECONDS  how long to wait for an answer (default 10)\n"
+    "  --timeout SECONDS  how long to wait for an answer (default 10)\n"                                     \
+    "  --help             this help\n"
 
 extern const cli_command ctl_status, ctl_runs, ctl_version, ctl_start, ctl_stop, ctl_flush, ctl_rotate,
     ctl_note, ctl_export, ctl_drain, ctl_reload, ctl_token, ctl_verify_summaries;

@@ -79,13 +79,15 @@ static int stop_run(const cli_command *self, int argc, char **argv) {
     return run_command(self, argc, argv, 1, never);
 }
 
-const cli_command ctl_stop = {"stop", "close a run; its producer is told",
-                              "Usage: photonctl stop NAME [--no-wait] [--json]\n"
-                              "Closes an open run: what came is stored, the file is closed, the last export "
-                              "made. A run that waits for its\n"
-                              "producer is called off. Exit status 1: there is no such run, or it could not "
-                              "be closed.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
-                              stop_run};
+const cli_command ctl_stop = {
+    .name = "stop",
+    .summary = "close a run; its producer is told",
+    .help = "Usage: photonctl stop NAME [--no-wait] [--json]\n"
+            "Closes an open run: what came is stored, the file is closed, the last export "
+            "made. A run that waits for its\n"
+            "producer is called off. Exit status 1: there is no such run, or it could not "
+            "be closed.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+    .run = stop_run};
 
 static bool exported(const json_t *asked, const json_t *run) {
     return run_number(run, "exports") > run_number(asked, "exports");
@@ -95,12 +97,14 @@ static int export_run(const cli_command *self, int argc, char **argv) {
     return run_command(self, argc, argv, 1, exported);
 }
 
-const cli_command ctl_export = {"export", "export the summaries of a run now",
-                                "Usage: photonctl export NAME [--no-wait] [--json]\n"
-                                "Makes an export of a running run at once, besides those that are due "
-                                "anyway. Exit status 1: there is no such run,\n"
-                                "or it has no summaries.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
-                                export_run};
+const cli_command ctl_export = {.name = "export",
+                                .summary = "export the summaries of a run now",
+                                .help =
+                                    "Usage: photonctl export NAME [--no-wait] [--json]\n"
+                                    "Makes an export of a running run at once, besides those that are due "
+                                    "anyway. Exit status 1: there is no such run,\n"
+                                    "or it has no summaries.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+                                .run = export_run};
 
 static bool synced(const json_t *asked, const json_t *run) {
     return run_number(run, "syncs") >= run_number(asked, "until");
@@ -111,13 +115,15 @@ static int flush_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_flush = {
-    "flush", "make all of a run durable now",
-    "Usage: photonctl flush NAME [--no-wait] [--json]\n"
-    "Syncs what a running run has taken, without waiting for the next interval. When it returns with 0, all "
-    "that had come\n"
-    "before is on the disk. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP
-        CTL_COMMON_HELP,
-    flush_run};
+    .name = "flush",
+    .summary = "make all of a run durable now",
+    .help = "Usage: photonctl flush NAME [--no-wait] [--json]\n"
+            "Syncs what a running run has taken, without waiting for the next interval. When it returns with "
+            "0, all "
+            "that had come\n"
+            "before is on the disk. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP
+                CTL_COMMON_HELP,
+    .run = flush_run};
 
 static bool rotated(const json_t *asked, const json_t *run) {
     return run_number(run, "parts_closed") >= run_number(asked, "until");
@@ -127,31 +133,35 @@ static int rotate_run(const cli_command *self, int argc, char **argv) {
     return run_command(self, argc, argv, 1, rotated);
 }
 
-const cli_command ctl_rotate = {"rotate", "let a run go on in a new file",
-                                "Usage: photonctl rotate NAME [--no-wait] [--json]\n"
-                                "The run's file is closed between two batches, and the run goes on in "
-                                "NAME.0001.photons, NAME.0002.photons "
-                                "and so on:\n"
-                                "each is a whole file of its own, and 'd7 merge' puts them together again. "
-                                "When it returns with 0, the file "
-                                "of before is\n"
-                                "closed and on the disk. Exit status 1: there is no such run, it failed, or "
-                                "nothing is in its file yet.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
-                                rotate_run};
+const cli_command ctl_rotate = {
+    .name = "rotate",
+    .summary = "let a run go on in a new file",
+    .help = "Usage: photonctl rotate NAME [--no-wait] [--json]\n"
+            "The run's file is closed between two batches, and the run goes on in "
+            "NAME.0001.photons, NAME.0002.photons "
+            "and so on:\n"
+            "each is a whole file of its own, and 'd7 merge' puts them together again. "
+            "When it returns with 0, the file "
+            "of before is\n"
+            "closed and on the disk. Exit status 1: there is no such run, it failed, or "
+            "nothing is in its file yet.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP,
+    .run = rotate_run};
 
 static int note_run(const cli_command *self, int argc, char **argv) {
     return run_command(self, argc, argv, 2, synced);
 }
 
 const cli_command ctl_note = {
-    "note", "write a note into a run, at the place where it is now",
-    "Usage: photonctl note NAME TEXT [--no-wait] [--json]\n"
-    "The text becomes a marker (attribute photond.marker.N) at the next photon, and is on the disk when this "
-    "returns with 0.\n"
-    "At most 2000 bytes. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP CTL_COMMON_HELP
-    "\nExample:\n"
-    "  photonctl note cells-7 'buffer exchanged'\n",
-    note_run};
+    .name = "note",
+    .summary = "write a note into a run, at the place where it is now",
+    .help = "Usage: photonctl note NAME TEXT [--no-wait] [--json]\n"
+            "The text becomes a marker (attribute photond.marker.N) at the next photon, and is on the disk "
+            "when this "
+            "returns with 0.\n"
+            "At most 2000 bytes. Exit status 1: there is no such run, or it failed.\n\n" RUN_WAIT_HELP
+                CTL_COMMON_HELP "\nExample:\n"
+            "  photonctl note cells-7 'buffer exchanged'\n",
+    .run = note_run};
 
 static json_t *start_members(const ctl_call *call, const char *name) {
     json_t *members =
@@ -176,21 +186,22 @@ static int start_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_start = {
-    "start", "announce a run, for the next producer that opens one without a name",
-    "Usage: photonctl start NAME [--profile PROFILE] [--stop-photons N] [--stop-seconds S] "
-    "[--stop-bytes N] [--force] [--json]\n"
-    "The next producer that opens a run without a name gets this one. Refused "
-    "when the daemon is not OK, is being\n"
-    "drained, or the name is in use. 'photonctl stop NAME' calls it off. {date}, {time}, "
-    "{profile} and\n"
-    "{counter} in the name are filled in when the run is opened. It ends at the "
-    "first that it reaches:\n\n"
-    "  --stop-photons N   so many photons; the batch that reaches them is the last\n"
-    "  --stop-seconds S   so long after its opening\n"
-    "  --stop-bytes N     so many bytes of events, as they come in\n\n"
-    "  --profile PROFILE  only for a producer that opens with this profile\n"
-    "  --force            also when the daemon is not OK\n"
-    "  --json             the answer as one JSON object\n" CTL_COMMON_HELP "\nExamples:\n"
-    "  photonctl start cells-7 --profile lincam --stop-photons 10000000\n"
-    "  photonctl start '{date}-cells-{counter}' --stop-seconds 1800\n",
-    start_run};
+    .name = "start",
+    .summary = "announce a run, for the next producer that opens one without a name",
+    .help = "Usage: photonctl start NAME [--profile PROFILE] [--stop-photons N] [--stop-seconds S] "
+            "[--stop-bytes N] [--force] [--json]\n"
+            "The next producer that opens a run without a name gets this one. Refused "
+            "when the daemon is not OK, is being\n"
+            "drained, or the name is in use. 'photonctl stop NAME' calls it off. {date}, {time}, "
+            "{profile} and\n"
+            "{counter} in the name are filled in when the run is opened. It ends at the "
+            "first that it reaches:\n\n"
+            "  --stop-photons N   so many photons; the batch that reaches them is the last\n"
+            "  --stop-seconds S   so long after its opening\n"
+            "  --stop-bytes N     so many bytes of events, as they come in\n\n"
+            "  --profile PROFILE  only for a producer that opens with this profile\n"
+            "  --force            also when the daemon is not OK\n"
+            "  --json             the answer as one JSON object\n" CTL_COMMON_HELP "\nExamples:\n"
+            "  photonctl start cells-7 --profile lincam --stop-photons 10000000\n"
+            "  photonctl start '{date}-cells-{counter}' --stop-seconds 1800\n",
+    .run = start_run};

@@ -32,13 +32,15 @@ static int reload_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_reload = {
-    "reload", "read the configuration again",
-    "Usage: photonctl reload [--json]\n"
-    "As SIGHUP: the daemon reads its configuration file again. Shows the keys that have changed, and those "
-    "that differ and\n"
-    "need a restart. Exit status 1: the configuration is bad, and all stays as it was.\n\n"
-    "  --json             the answer as one JSON object\n" CTL_COMMON_HELP,
-    reload_run};
+    .name = "reload",
+    .summary = "read the configuration again",
+    .help = "Usage: photonctl reload [--json]\n"
+            "As SIGHUP: the daemon reads its configuration file again. Shows the keys that have changed, and "
+            "those "
+            "that differ and\n"
+            "need a restart. Exit status 1: the configuration is bad, and all stays as it was.\n\n"
+            "  --json             the answer as one JSON object\n" CTL_COMMON_HELP,
+    .run = reload_run};
 
 static int drain_run(const cli_command *self, int argc, char **argv) {
     ctl_call call;
@@ -59,11 +61,13 @@ static int drain_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_drain = {
-    "drain", "take no new runs, before a restart",
-    "Usage: photonctl drain [--off] [--json]\n"
-    "New runs are refused from now on, those that are open go on until they are closed.\n\n"
-    "  --off              take new runs again\n"
-    "  --json             the answer as one JSON object\n" CTL_COMMON_HELP "\nExample:\n"
-    "  photonctl drain && until photonctl runs | grep -q 'no open runs'; do sleep 1; done; systemctl restart "
-    "photond\n",
-    drain_run};
+    .name = "drain",
+    .summary = "take no new runs, before a restart",
+    .help = "Usage: photonctl drain [--off] [--json]\n"
+            "New runs are refused from now on, those that are open go on until they are closed.\n\n"
+            "  --off              take new runs again\n"
+            "  --json             the answer as one JSON object\n" CTL_COMMON_HELP "\nExample:\n"
+            "  photonctl drain && until photonctl runs | grep -q 'no open runs'; do sleep 1; done; systemctl "
+            "restart "
+            "photond\n",
+    .run = drain_run};

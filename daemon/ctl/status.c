@@ -65,15 +65,17 @@ static int status_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_status = {
-    "status", "what the daemon does, on one screen",
-    "Usage: photonctl status [--json | --check] [--watch[=SECONDS]]\n"
-    "Shows rates, the ring, the disk, totals, every run and every client.\n\n"
-    "  --json             the answer as one JSON object, with all there is\n"
-    "  --check            one line for monitoring; exit status 0 ok or degraded, 1 not OK, 2 no answer\n"
-    "  --watch[=SECONDS]  again and again, every second or as told\n" CTL_COMMON_HELP "\nExamples:\n"
-    "  photonctl status --json | jq '.runs[] | {name, photons: .counters.photons}'\n"
-    "  photonctl status --check || systemctl status photond\n",
-    status_run};
+    .name = "status",
+    .summary = "what the daemon does, on one screen",
+    .help =
+        "Usage: photonctl status [--json | --check] [--watch[=SECONDS]]\n"
+        "Shows rates, the ring, the disk, totals, every run and every client.\n\n"
+        "  --json             the answer as one JSON object, with all there is\n"
+        "  --check            one line for monitoring; exit status 0 ok or degraded, 1 not OK, 2 no answer\n"
+        "  --watch[=SECONDS]  again and again, every second or as told\n" CTL_COMMON_HELP "\nExamples:\n"
+        "  photonctl status --json | jq '.runs[] | {name, photons: .counters.photons}'\n"
+        "  photonctl status --check || systemctl status photond\n",
+    .run = status_run};
 
 static int runs_run(const cli_command *self, int argc, char **argv) {
     ctl_call call;
@@ -94,11 +96,12 @@ static int runs_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_runs = {
-    "runs", "the open runs, and those that wait for their producers",
-    "Usage: photonctl runs [--json]\n"
-    "Shows the open runs: state, photons, rate, size, how long ago all was safe on the disk.\n\n"
-    "  --json             a JSON list, as in status\n" CTL_COMMON_HELP,
-    runs_run};
+    .name = "runs",
+    .summary = "the open runs, and those that wait for their producers",
+    .help = "Usage: photonctl runs [--json]\n"
+            "Shows the open runs: state, photons, rate, size, how long ago all was safe on the disk.\n\n"
+            "  --json             a JSON list, as in status\n" CTL_COMMON_HELP,
+    .run = runs_run};
 
 static int version_run(const cli_command *self, int argc, char **argv) {
     ctl_call call;
@@ -124,7 +127,8 @@ static int version_run(const cli_command *self, int argc, char **argv) {
     return code;
 }
 
-const cli_command ctl_version = {"version", "versions of photonctl and of the daemon",
-                                 "Usage: photonctl version [--json]\n\n"
-                                 "  --json             as one JSON object\n" CTL_COMMON_HELP,
-                                 version_run};
+const cli_command ctl_version = {.name = "version",
+                                 .summary = "versions of photonctl and of the daemon",
+                                 .help = "Usage: photonctl version [--json]\n\n"
+                                         "  --json             as one JSON object\n" CTL_COMMON_HELP,
+                                 .run = version_run};

@@ -64,19 +64,24 @@ static int token_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_token = {
-    "token", "make a token for a client",
-    "Usage: photonctl token NAME [--rights RIGHTS] [--instance PATTERN,...] [--add FILE]\n"
-    "Makes a token and prints it: the only time it can be seen, since the daemon keeps its hash. The hash "
-    "goes into the\n"
-    "daemon's tokens_file, which is read again by photonctl reload; without its line there the token is no "
-    "longer good.\n\n"
-    "  --rights RIGHTS    what its holder may do: send, control, view, or several with commas (default "
-    "send)\n"
-    "  --instance PATTERN the instances (of Hello, photon-send --instance) that its holder may speak for; "
-    "in\n"
-    "                     patterns * is any text and ? any one byte; several with commas (default any)\n"
-    "  --add FILE         adds the line to the tokens_file; without, it is shown on standard error\n"
-    "  --help             this help\n\nExamples:\n"
-    "  photonctl token lab-7 --add /etc/photond/tokens >lab-7.token && photonctl reload\n"
-    "  photonctl token camera --instance 'lincam-3,lincam-3-*' --add /etc/photond/tokens >camera.token\n",
-    token_run};
+    .name = "token",
+    .summary = "make a token for a client",
+    .help =
+        "Usage: photonctl token NAME [--rights RIGHTS] [--instance PATTERN,...] [--add FILE]\n"
+        "Makes a token and prints it: the only time it can be seen, since the daemon keeps its hash. The "
+        "hash "
+        "goes into the\n"
+        "daemon's tokens_file, which is read again by photonctl reload; without its line there the token is "
+        "no "
+        "longer good.\n\n"
+        "  --rights RIGHTS    what its holder may do: send, control, view, or several with commas (default "
+        "send)\n"
+        "  --instance PATTERN the instances (of Hello, photon-send --instance) that its holder may speak "
+        "for; "
+        "in\n"
+        "                     patterns * is any text and ? any one byte; several with commas (default any)\n"
+        "  --add FILE         adds the line to the tokens_file; without, it is shown on standard error\n"
+        "  --help             this help\n\nExamples:\n"
+        "  photonctl token lab-7 --add /etc/photond/tokens >lab-7.token && photonctl reload\n"
+        "  photonctl token camera --instance 'lincam-3,lincam-3-*' --add /etc/photond/tokens >camera.token\n",
+    .run = token_run};

@@ -230,13 +230,17 @@ static int verify_run(const cli_command *self, int argc, char **argv) {
 }
 
 const cli_command ctl_verify_summaries = {
-    "verify-summaries", "hold an export against the events it was made of",
-    "Usage: photonctl verify-summaries RUN.daf PART.photons... [--json]\n"
-    "Summarises the events again, as far as the export covers them, and compares: images, decays, rates and "
-    "counts to the\n"
-    "last one. Needs no daemon. The parts of a run are given in their order. Not compared are the export's "
-    "number and\n"
-    "name, and its duration.\n\n"
-    "  --json             the answer as one JSON object\n\n"
-    "Exit status: 0 all agrees, 1 something differs, 2 something cannot be read.\n",
-    verify_run};
+    .name = "verify-summaries",
+    .summary = "hold an export against the events it was made of",
+    .help = "Usage: photonctl verify-summaries RUN.daf PART.photons... [--json]\n"
+            "Summarises the events again, as far as the export covers them, and compares: images, decays, "
+            "rates and "
+            "counts to the\n"
+            "last one. Needs no daemon. The parts of a run are given in their order. Not compared are the "
+            "export's "
+            "number and\n"
+            "name, and its duration.\n\n"
+            "  --json             the answer as one JSON object\n"
+            "  --help             this help\n\n"
+            "Exit status: 0 all agrees, 1 something differs, 2 something cannot be read.\n",
+    .run = verify_run};

@@ -1,6 +1,8 @@
 /* Rates by the index of the first photon of every millisecond. */
 #include "rate_bins.h"
 
+#include <inttypes.h>
+
 #define MS_PS 1000000000u
 
 typedef struct ms_walk {
@@ -84,6 +86,37 @@ static int walk(ms_walk *w, uint32_t id, uint64_t n_ms, uint64_t first, uint64_t
     return 0;
 }
 
+static uint64_t longest_column(const d7_reader *reader) {
+    d7_dataset_info info;
+    uint64_t longest = 0;
+    for (uint32_t i = 0; d7_reader_dataset(reader, i, &info) == 0; i++)
+        if (d7_group_of(info.name) == D7_GROUP_PHOTONS && info.items > longest)
+            longest = info.items;
+    return longest;
+}
+
+/* Photons count as far as all their columns go. Where those end at different items the last ones are read: damage may be why. */
+static int look_at_ends(rate *r) {
+    view *v = &r->v;
+    uint64_t item, longest = longest_column(v->reader);
+    d7_dataset_info info;
+    d7_error err;
+    if (v->to_end.given || d7_reader_state(v->reader) != D7_STATE_CLOSED || longest <= v->to)
+        return 0;
+    command_fail(v->self,
+                 "%s: the last %" PRIu64 " photons are not counted: some of their columns end before",
+                 v->path, longest - v->to);
+    for (uint32_t i = 0; d7_reader_dataset(v->reader, i, &info) == 0; i++) {
+        if (d7_group_of(info.name) != D7_GROUP_PHOTONS || info.items == 0 ||
+            d7_reader_read(v->reader, i, info.items - 1, 1, &item, &err) == 0)
+            continue;
+        if (err.code != D7_ERR_CORRUPT)
+            return command_fail(v->self, "%s", err.text);
+        view_note_used(v, i);
+    }
+    return 0;
+}
+
 int rate_by_ms(rate *r) {
     view *v = &r->v;
     uint32_t id;
@@ -98,7 +131,9 @@ int rate_by_ms(rate *r) {
     if (r->bin_ps % MS_PS != 0)
         return command_fail(v->self, "%s: photons are known by the millisecond: --bin is a multiple of 1ms",
                             v->path);
-    code = find_range(r, info.items, &first, &end);
+    code = look_at_ends(r);
+    if (code == 0)
+        code = find_range(r, info.items, &first, &end);
     if (code == 0)
         code = rate_make_bins(r, first * MS_PS, end * MS_PS, MS_PS);
     if (code != 0)

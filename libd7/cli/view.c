@@ -98,6 +98,11 @@ int view_begin(view *v, const char *path) {
     return code;
 }
 
+void view_note_used(view *v, uint32_t dataset_id) {
+    if (v->n_used < sizeof v->used / sizeof *v->used)
+        v->used[v->n_used++] = dataset_id;
+}
+
 int view_need(view *v, d7_role role, const char *name, uint32_t *ret_dataset_id) {
     d7_dataset_info info;
     uint32_t id;
@@ -107,8 +112,7 @@ int view_need(view *v, d7_role role, const char *name, uint32_t *ret_dataset_id)
     if (info.type >= D7_FLOAT)
         return command_fail(v->self, "%s: dataset %s is of type %s; whole numbers are needed", v->path, name,
                             d7_type_name(info.type));
-    if (v->n_used < sizeof v->used / sizeof *v->used)
-        v->used[v->n_used++] = id;
+    view_note_used(v, id);
     *ret_dataset_id = id;
     return 0;
 }

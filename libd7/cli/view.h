@@ -67,6 +67,9 @@ bool view_option(view *v, int option, const char *argument);
  * any case. */
 int view_begin(view *v, const char *path);
 
+/* Its problems are said at the end. */
+void view_note_used(view *v, uint32_t dataset_id);
+
 /* Finds the dataset of a role and notes that it is used. It must hold whole numbers. Returns 0, or an exit code after saying
  * why. */
 int view_need(view *v, d7_role role, const char *name, uint32_t *ret_dataset_id);

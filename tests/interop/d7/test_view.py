@@ -314,6 +314,29 @@ def damage(h, folder):
     picture(folder, "image", path, code=1)
 
 
+def unequal_ends(h, folder):
+    """Rates by milliseconds count photons as far as all columns go, and say what they leave out, and why."""
+    path = os.path.join(folder, "unequal.photons")
+    x, ms = np.arange(100, dtype="<u2"), np.array([0, 50], "<u8")
+    write(path, [("/photons/x", x), ("/photons/y", x[:90]), ("/photons/ms", ms)])
+    assert [int(r[1]) for r in table(d7("rate", path, "-o", "-", "--bin", "1ms"))[1]] == [50, 40]
+    assert "last 10 photons are not counted" in d7.err and "BAD_PAGE" not in d7.err
+    d7("rate", path, "-o", "-", "--to", "80")
+    assert "not counted" not in d7.err
+    os.unlink(path)
+    write(path, [("/photons/x", x), ("/photons/y", x), ("/photons/ms", ms)])
+    d7("rate", path, "-o", "-")
+    assert d7.err == ""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    offset = [at for at, dataset, _ in d7ref.File(bytes(data)).pages if dataset == 1][0] + 20
+    data[offset:offset + 20] = b"\xff" * 20
+    with open(path, "wb") as f:
+        f.write(data)
+    d7("rate", path, "-o", "-", code=1)
+    assert "are not counted" in d7.err and "BAD_PAGE" in d7.err and "/photons/y" in d7.err, d7.err
+
+
 def open_files(h, folder):
     """A file that was never closed: whole pages."""
     path = os.path.join(folder, "open.photons")
@@ -426,6 +449,7 @@ def main():
         dual_stamps(folder)
         stamps(folder)
         damage(h, folder)
+        unequal_ends(h, folder)
         open_files(h, folder)
         unframed(folder)
         results(h, folder)

@@ -195,9 +195,11 @@ static void say_oddities(const rate *r) {
                          ? "their time is not known yet, or cannot be read"
                          : "their time cannot be read, or is before the start");
     if (r->odd)
-        command_fail(r->v.self,
-                     "%s: the index of milliseconds falls: it is wrong somewhere; d7 verify shows more",
-                     r->v.path);
+        command_fail(
+            r->v.self,
+            "%s: the index of milliseconds falls, or counts more photons than there are: it is wrong "
+            "somewhere; d7 verify shows more",
+            r->v.path);
 }
 
 static int rate_make(rate *r, const char *path) {

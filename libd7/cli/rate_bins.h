@@ -18,7 +18,7 @@ typedef struct rate {
     size_t n_curves;
     uint64_t *counts[RATE_CURVES_MAX]; /* [n] */
     uint64_t counted, unplaced;        /* unplaced: that have no time, or one before the start */
-    bool odd;                          /* milliseconds fall */
+    bool odd;                          /* milliseconds fall, or count photons that are not there */
 } rate;
 
 /* Counts by whatever the file tells times by: the milliseconds, else stamps. Returns 0, or an exit code after saying why. */

@@ -9,6 +9,7 @@ typedef struct ms_walk {
     rate *r;
     bool open;          /* the file is: what its last millisecond holds is not known yet */
     uint64_t from, to;  /* photons that count */
+    uint64_t there;     /* photons that an index may speak of */
     bool begun, done;   /* `ms` and `first` are known; no more photons */
     uint64_t ms, first; /* the millisecond whose end comes next, and its first photon */
     uint64_t after;     /* the last millisecond that was closed, plus 1 */
@@ -36,6 +37,7 @@ static void take(void *ctx, const d7_chunk *chunk) {
     const uint64_t *firsts = chunk->values[0];
     for (size_t i = 0; i < chunk->n && !w->done; i++) {
         uint64_t ms = chunk->first_item + i;
+        w->r->odd |= firsts[i] > w->there;
         if (w->begun && firsts[i] < w->first)
             w->r->odd = true;
         else if (w->begun && ms == w->ms + 1)
@@ -142,6 +144,8 @@ int rate_by_ms(rate *r) {
                  .open = d7_reader_state(v->reader) == D7_STATE_OPEN,
                  .from = v->from,
                  .to = v->to,
+                 .there =
+                     d7_reader_state(v->reader) == D7_STATE_CLOSED ? longest_column(v->reader) : UINT64_MAX,
                  .after = first};
     return walk(&w, id, info.items, first, end);
 }

@@ -327,6 +327,14 @@ def unequal_ends(h, folder):
     write(path, [("/photons/x", x), ("/photons/y", x), ("/photons/ms", ms)])
     d7("rate", path, "-o", "-")
     assert d7.err == ""
+    os.unlink(path)
+    write(path, [("/photons/x", x), ("/photons/y", x), ("/photons/ms", np.array([0, 101], "<u8"))])
+    d7("rate", path, "-o", "-", code=1)
+    assert "counts more photons than there are" in d7.err
+    os.unlink(path)
+    write(path, [("/photons/x", x), ("/photons/y", x), ("/photons/ms", np.array([0, 50, 100], "<u8"))])
+    d7("rate", path, "-o", "-")
+    assert d7.err == ""
     with open(path, "rb") as f:
         data = bytearray(f.read())
     offset = [at for at, dataset, _ in d7ref.File(bytes(data)).pages if dataset == 1][0] + 20

@@ -97,6 +97,12 @@ static uint64_t longest_column(const d7_reader *reader) {
     return longest;
 }
 
+/* UINT64_MAX: nobody knows. */
+static uint64_t photons_there(const d7_reader *reader) {
+    uint64_t longest = longest_column(reader);
+    return longest && d7_reader_state(reader) == D7_STATE_CLOSED ? longest : UINT64_MAX;
+}
+
 /* Photons count as far as all their columns go. Where those end at different items the last ones are read: damage may be why. */
 static int look_at_ends(rate *r) {
     view *v = &r->v;
@@ -144,8 +150,7 @@ int rate_by_ms(rate *r) {
                  .open = d7_reader_state(v->reader) == D7_STATE_OPEN,
                  .from = v->from,
                  .to = v->to,
-                 .there =
-                     d7_reader_state(v->reader) == D7_STATE_CLOSED ? longest_column(v->reader) : UINT64_MAX,
+                 .there = photons_there(v->reader),
                  .after = first};
     return walk(&w, id, info.items, first, end);
 }

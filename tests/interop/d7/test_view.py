@@ -332,6 +332,9 @@ def unequal_ends(h, folder):
     d7("rate", path, "-o", "-", code=1)
     assert "counts more photons than there are" in d7.err
     os.unlink(path)
+    write(path, [("/other", x), ("/photons/ms", np.array([0, 101], "<u8"))])
+    d7("rate", path, "-o", "-")
+    os.unlink(path)
     write(path, [("/photons/x", x), ("/photons/y", x), ("/photons/ms", np.array([0, 50, 100], "<u8"))])
     d7("rate", path, "-o", "-")
     assert d7.err == ""

@@ -163,6 +163,9 @@ static int examine(daf *d, daf_info *ret, const daf__property *p, daf_error *err
     if (rc)
         return rc;
     info.raw_bytes = 0;
+    if (o.descriptor.sparse)
+        rc = daf__count_stored(&info.nnz, &o.descriptor.parts[DAF__INDICES], o.files[DAF__INDICES],
+                               o.extent.rows, o.extent.columns, err);
     for (unsigned i = 0; i < info.n_parts && rc == 0; i++) {
         daf__part which = part_named(p, &o.descriptor, info.parts[i].name);
         if (o.files[which]) /* else it was replaced just now by one without */

@@ -35,6 +35,12 @@ typedef struct daf__opened {
 int daf__property_open(daf *d, daf__opened *ret, const daf__property *p, daf_error *err);
 void daf__opened_close(daf__opened *o);
 
+/* How many values a sparse property stores. Returns 0; DAF_ERR_CORRUPT, also when that is more than its shape holds: seen
+ * before so many are read. */
+int daf__count_stored(uint64_t *ret, const daf__component *indices, const daf__file *file, uint64_t rows,
+                      uint64_t columns, daf_error *err);
+bool daf__stored_fit(uint64_t nnz, uint64_t rows, uint64_t columns);
+
 /* Whether the range lies inside of the shape. Returns 0; DAF_ERR_ARG. */
 int daf__range_check(const daf_range *range, uint64_t rows, uint64_t columns, daf_error *err);
 

@@ -133,12 +133,22 @@ static int load_part(attempt *t, daf__part part, uint64_t n, daf_error *err) {
                                &t->loaded.descriptor.parts[part], t->access == DAF__VIEW_SPARSE, err);
 }
 
-static int count_stored(const attempt *t, uint64_t *nnz, daf_error *err) {
-    const daf__component *c = &t->loaded.descriptor.parts[DAF__INDICES];
-    if (!c->counted)
-        return daf__component_count(t->files[DAF__INDICES], c->type, nnz, err);
-    *nnz = c->n_elements;
-    return 0;
+bool daf__stored_fit(uint64_t nnz, uint64_t rows, uint64_t columns) {
+    uint64_t most;
+    return __builtin_mul_overflow(rows, columns, &most) || nnz <= most;
+}
+
+int daf__count_stored(uint64_t *ret, const daf__component *c, const daf__file *indices, uint64_t rows,
+                      uint64_t columns, daf_error *err) {
+    uint64_t nnz = c->n_elements;
+    int rc = c->counted ? 0 : daf__component_count(indices, c->type, &nnz, err);
+    if (rc == 0 && !daf__stored_fit(nnz, rows, columns))
+        rc = daf__fail(err, DAF_ERR_CORRUPT, 0, 0,
+                       "%s: %" PRIu64 " stored values are more than %" PRIu64 " x %" PRIu64, indices->where,
+                       nnz, rows, columns);
+    if (rc == 0)
+        *ret = nnz;
+    return rc;
 }
 
 static int check_rules(const attempt *t, daf_error *err) {
@@ -161,7 +171,8 @@ static int load_sparse(attempt *t, daf_error *err) {
     daf__loaded *l = &t->loaded;
     bool matrix = t->property->kind == DAF__MATRIX;
     uint64_t nnz = 0;
-    int rc = count_stored(t, &nnz, err);
+    int rc = daf__count_stored(&nnz, &l->descriptor.parts[DAF__INDICES], t->files[DAF__INDICES], t->rows,
+                               t->columns, err);
     if (rc == 0 && matrix)
         rc = load_part(t, DAF__POINTERS, t->columns + 1, err);
     if (rc == 0)

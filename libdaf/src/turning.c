@@ -345,12 +345,6 @@ static int turn(turning *t, const daf__property *other, const daf_set_options *o
     return daf__property_stage_filled(t->edit, other, &t->plan, outs, there, err);
 }
 
-static int count_stored(turning *t, daf_error *err) {
-    const daf__component *c = &t->opened.descriptor.parts[DAF__INDICES];
-    t->from.nnz = c->n_elements;
-    return c->counted ? 0 : daf__component_count(t->opened.files[DAF__INDICES], c->type, &t->from.nnz, err);
-}
-
 static bool suits(const turning *t, const daf_set_options *o, uint64_t band_bytes) {
     const daf *d = t->edit->d;
     daf_form form = o ? o->form : DAF_FORM_AS_GIVEN;
@@ -388,7 +382,8 @@ int daf__turning_stage(daf__edit *e, const daf__property *p, const daf__property
                              .sparse = true,
                              .index_type = t->opened.descriptor.index_type};
     if (rc == 0 && t->opened.descriptor.sparse)
-        rc = count_stored(t, err);
+        rc = daf__count_stored(&t->from.nnz, &t->opened.descriptor.parts[DAF__INDICES],
+                               t->opened.files[DAF__INDICES], t->from.rows, t->from.columns, err);
     *staged = rc == 0 && suits(t, o, band_bytes);
     if (*staged)
         rc = turn(t, other, o, there, band_bytes, err);

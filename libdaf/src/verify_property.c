@@ -320,13 +320,29 @@ static void count_stored(subject *s) {
     s->nnz = c->counted ? c->n_elements : f ? f->size / daf_type_bytes(c->type) : 0;
 }
 
+/* Whether the axes have room for so many; seen before they are read. */
+static bool is_stored_right(subject *s) {
+    const daf__component *c = &s->descriptor.parts[DAF__INDICES];
+    daf__key key = c->counted ? daf__key_with(&s->base, ".json") : part_key(s, DAF__INDICES);
+    if (daf__stored_fit(s->nnz, s->rows, s->columns))
+        return true;
+    s->whole = false;
+    daf__tell(s->v, c->counted ? DAF_PROBLEM_COUNT : DAF_PROBLEM_PAYLOAD_LONG, key.text, DAF_NO_OFFSET,
+              "%" PRIu64 " stored values, but only %" PRIu64 " x %" PRIu64 " there can be", s->nnz, s->rows,
+              s->columns);
+    return false;
+}
+
 static int verify_payloads(subject *s) {
     daf_error details = {.code = 0};
     if (daf__lengths(s->v->d, s->property, &s->rows, &s->columns, &details) != 0)
         return daf__tell_error(s->v, DAF_PROBLEM_AXIS_UNREADABLE, s->base.text, &details);
     int rc = open_parts(s);
-    if (rc == 0 && s->descriptor.sparse)
+    if (rc == 0 && s->descriptor.sparse) {
         count_stored(s);
+        if (!is_stored_right(s))
+            return 0;
+    }
     for (unsigned i = 0; i < DAF__N_PARTS && rc == 0; i++)
         rc = verify_part(s, (daf__part)i);
     if (rc == 0 && s->whole && s->descriptor.sparse)

@@ -338,6 +338,17 @@ def finds_in_archives(base):
         new.writestr("axes/.txt", b"a\n")
         new.writestr("scalars/s.json", b'{"type":"Int64","value":1,"x":"' + b"a" * 17000000 + b'"}\n')
     same(sorted(problems(path)), [("name-hidden", "axes/.txt"), ("unreadable", "scalars/s.json")], "too long")
+    # more stored values than there are elements
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        new.writestr("daf.json", b'{"version":[1,1]}\n')
+        new.writestr("axes/a.txt", b"a\nb\n")
+        new.writestr("vectors/a/new.json", b'{"format":"sparse","nzind":{"format":"dense","eltype":"UInt64","n_elements":30000}}\n')
+        new.writestr("vectors/a/old.json", b'{"format":"sparse","eltype":"Bool","indtype":"UInt64"}\n')
+        for name in ("new", "old"):
+            new.writestr("vectors/a/%s.nzind" % name, bytes(240000))
+    same(sorted(problems(path)), [("count", "vectors/a/new.json"), ("payload-long", "vectors/a/old.nzind")], "too many")
+    assert b"30000 stored values are more than 2 x 1" in daf("get", path, "vector", "a", "new", code=1)
+    same(daf("describe", path, code=1, errors=False).count(b"stored values are more than 2 x 1"), 2, "described")
     # strings packed, and Bool in the 1.0 form, are of the kinds that others cannot read in archives
     daf("set", path.replace("a.daf", "b.daf"), "axis", "n", "--create", data=b"".join(b"%d\n" % i for i in range(70)))
     tree = os.path.join(base, "old.daf")

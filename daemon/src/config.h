@@ -106,6 +106,7 @@ typedef struct pd_config {
     uint64_t part_max_bytes;    /* length of a run's file at which it goes on in another; 0: any */
     uint64_t part_max_ms;       /* key part_max_s: time; 0: any */
     uint64_t resume_timeout_ms; /* key resume_timeout_s, and so on */
+    uint64_t stop_timeout_ms;
     uint64_t idle_timeout_ms;
     uint64_t hello_timeout_ms;
     uint64_t heartbeat_ms;

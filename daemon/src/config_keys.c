@@ -108,6 +108,8 @@ const pd_config_key pd_config_keys[] = {
      "a run goes on in another file after so long; 0: never"},
     {"resume_timeout_s", PD_CONFIG_DURATION, AT(resume_timeout_ms), SECOND_MS, 0, 365 * DAY_MS, "30",
      "how long a run whose connection ended waits for its producer before it is closed"},
+    {"stop_timeout_s", PD_CONFIG_DURATION, AT(stop_timeout_ms), SECOND_MS, 100, DAY_MS, "60",
+     "how long a stop waits for a disk that does not answer"},
     {"idle_timeout_s", PD_CONFIG_DURATION, AT(idle_timeout_ms), SECOND_MS, 100, 365 * DAY_MS, "60",
      "a client that sends nothing for so long is disconnected"},
     {"hello_timeout_s", PD_CONFIG_DURATION, AT(hello_timeout_ms), SECOND_MS, 100, DAY_MS, "10",

@@ -18,6 +18,7 @@
 #include "reload.h"
 #include "server.h"
 #include "service.h"
+#include "stop_guard.h"
 #include "watch.h"
 
 enum {
@@ -44,6 +45,7 @@ typedef struct pd_daemon {
     pd_look look;
     pd_watch watch;
     pd_commands commands;
+    pd_stop_guard *guard; /* while it is stopping */
     bool stopping;
     bool ready_written;
     uint64_t failed_before_stop; /* runs */
@@ -67,6 +69,7 @@ static void daemon_end(void *user) {
 static void daemon_stop(pd_daemon *d) {
     d->stopping = d->engine.stopping = true;
     d->failed_before_stop = pd_counted(&d->engine.counters.runs_failed);
+    d->guard = pd_stop_guard_start(&d->engine);
     for (size_t i = 0; i < d->n_listeners; i++)
         pd_listener_close(&d->listeners[i]);
     pd_server_stop_reading(&d->server);
@@ -225,6 +228,7 @@ static int daemon_serve(pd_daemon *d, pd_error *err) {
     if (d->ready_written)
         unlink(d->config->ready_file);
     pd_server_close(&d->server);
+    pd_stop_guard_joining(d->guard);
     pd_engine_stop(&d->engine);
     uv_run(&d->loop, UV_RUN_DEFAULT);
     return failed ? 2 : 0;
@@ -311,6 +315,7 @@ int pd_daemon_run(pd_config *config, int argc, char **argv) {
     uv_run(&d->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&d->loop) != 0)
         pd_log(PD_LOG_ERROR, "the loop was left with open handles");
+    pd_stop_guard_end(d->guard);
     pd_look_free(&d->look);
     pd_server_free(&d->server);
     pd_engine_free(&d->engine);

@@ -15,6 +15,7 @@ static const char *const reload_live[] = {
     "part_max_bytes",
     "part_max_s",
     "resume_timeout_s",
+    "stop_timeout_s",
     "hello_timeout_s",
     "connects_per_s",
     "export_interval_s",

@@ -43,6 +43,8 @@ static const char options_help[] =
     "lintag when the\n"
     "                          columns are just theirs)\n"
     "  --create-mode MODE      create: the name must be free (default); counter: a taken name gets a number\n"
+    "  --volume NAME           a further data folder of the server, as its configuration names it (default: "
+    "the first)\n"
     "  --attribute KEY=VALUE   set an attribute; may be given often, the last of a key counts\n"
     "  --instance NAME         names this sender through its restarts (default: one that is used once)\n"
     "  --ca FILE               of tls://: who signs the server's certificate, PEM (default: the system's "
@@ -83,6 +85,7 @@ enum {
     OPTION_BATCH,
     OPTION_PROFILE,
     OPTION_CREATE_MODE,
+    OPTION_VOLUME,
     OPTION_ATTRIBUTE,
     OPTION_INSTANCE,
     OPTION_CA,
@@ -112,6 +115,7 @@ static const struct option options_long[] = {
     {"batch", required_argument, NULL, OPTION_BATCH},
     {"profile", required_argument, NULL, OPTION_PROFILE},
     {"create-mode", required_argument, NULL, OPTION_CREATE_MODE},
+    {"volume", required_argument, NULL, OPTION_VOLUME},
     {"attribute", required_argument, NULL, OPTION_ATTRIBUTE},
     {"instance", required_argument, NULL, OPTION_INSTANCE},
     {"ca", required_argument, NULL, OPTION_CA},
@@ -304,6 +308,9 @@ static int options_take(send_options *o, options_seen *seen, int option, char *v
         return -1;
     case OPTION_PROFILE:
         o->profile = value;
+        return -1;
+    case OPTION_VOLUME:
+        o->volume = value;
         return -1;
     case OPTION_INSTANCE:
         o->instance = value;

@@ -23,6 +23,7 @@ typedef struct send_options {
     uint64_t count;
     const char *profile; /* NULL: chosen by the datasets; "none": never */
     uint32_t mode;
+    const char *volume; /* NULL: the server's first */
     const char *instance;
     const char *ca_file, *certificate_file, *key_file, *token_file; /* NULL: not given */
     uint32_t timeout_ms;                                            /* without progress; 0: none */

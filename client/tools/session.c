@@ -242,6 +242,7 @@ static int session_open(session *s) {
     photon_client_run_options_init(&o);
     o.name = s->options->run;
     o.mode = s->options->mode;
+    o.volume = s->options->volume;
     o.profile = session_choose_profile(s->options, s->source);
     o.datasets = o.profile ? NULL : s->source->datasets;
     o.n_datasets = o.profile ? 0 : s->source->n_datasets;

@@ -53,6 +53,7 @@ static int datadir_lock(pd_datadir *dir, pd_error *err) {
         char pid[32];
         int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
         dir->guarded = true;
+        (void)fchmod(dir->lock_fd, 0644); /* whatever the umask: a later start opens it again */
         if (ftruncate(dir->lock_fd, 0) != 0 || pwrite(dir->lock_fd, pid, (size_t)n, 0) != n)
             pd_log(PD_LOG_WARNING, "%s: the lock file could not be written: %s", dir->path, strerror(errno));
         return 0;

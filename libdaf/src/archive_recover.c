@@ -111,6 +111,21 @@ static int has_data(bool *ret, daf__file *f, uint64_t at, const daf__archive_ent
     return rc;
 }
 
+/* Whether the whole local header of an entry without data was written: its extra field is what comes last. */
+static int is_whole_local(bool *ret, daf__file *f, uint64_t at, size_t width, daf_error *err) {
+    daf__zip_entry e;
+    uint8_t *local = malloc(width);
+    if (!local)
+        return daf__no_memory(err);
+    int rc = f->ops->read(f, local, width, at, err);
+    *ret = rc == 0 && daf__zip_parse_local(local, width, &e) > 0 && daf__archive_is_own_local(local, &e) &&
+           e.packed_bytes == 0 && e.raw_bytes == 0;
+    free(local);
+    return rc;
+}
+
+/* A local header under another name is one that was torn, unless the data are there: then the name is damaged, in the header
+ * or in the directory. */
 static int has_happened(bool *ret, const daf__archive_directory *d, daf__file *f, const daf__archive_entry *e,
                         bool thoroughly, daf_error *err) {
     uint8_t local[DAF__ZIP_LOCAL_BYTES];
@@ -127,12 +142,13 @@ static int has_happened(bool *ret, const daf__archive_directory *d, daf__file *f
     if (rc)
         return rc;
     size_t width = daf__zip_local_bytes(local);
-    if (width == 0 || bytes_load16(local + 26) != e->name_bytes ||
-        memcmp(name, daf__archive_entry_name(d, e), e->name_bytes) != 0)
+    if (width == 0 || width > limit - e->offset || e->packed_bytes > limit - e->offset - width)
         return 0;
-    if (width > limit - e->offset || e->packed_bytes > limit - e->offset - width)
-        return 0;
-    return has_data(ret, f, e->offset + width, e, thoroughly, err);
+    bool named = bytes_load16(local + 26) == e->name_bytes &&
+                 memcmp(name, daf__archive_entry_name(d, e), e->name_bytes) == 0;
+    if (!named && e->packed_bytes == 0)
+        return is_whole_local(ret, f, e->offset, width, err);
+    return has_data(ret, f, e->offset + width, e, thoroughly || !named, err);
 }
 
 static bool is_before(void *context, uint32_t entry) {

@@ -25,6 +25,21 @@ static bool is_ascii(const char *name, size_t bytes) {
     return true;
 }
 
+/* What the local header says otherwise than the directory; NULL: nothing. Checksum and sizes may come behind the data. */
+static const char *find_contradiction(const archive_check *c, const daf__archive_entry *e,
+                                      const daf__zip_entry *local) {
+    bool later = local->flags & DAF__ZIP_DESCRIPTOR_FLAG;
+    if (local->name_bytes != e->name_bytes ||
+        memcmp(local->name, daf__archive_entry_name(c->directory, e), e->name_bytes) != 0)
+        return "name";
+    if (local->method != e->method)
+        return "method";
+    if (!later && local->crc != e->crc)
+        return "checksum";
+    return !later && (local->packed_bytes != e->packed_bytes || local->raw_bytes != e->raw_bytes) ? "size"
+                                                                                                  : NULL;
+}
+
 /* *data: where the entry's bytes begin; 0: not known. */
 static int check_local(const archive_check *c, const daf__archive_entry *e, const char *key, uint64_t *data) {
     daf__file *f = (daf__file *)(uintptr_t)&c->whole.base;
@@ -42,10 +57,10 @@ static int check_local(const archive_check *c, const daf__archive_entry *e, cons
         return 0;
     }
     *data = e->offset + width;
-    if (local.method != e->method || local.name_bytes != e->name_bytes ||
-        memcmp(local.name, daf__archive_entry_name(c->directory, e), e->name_bytes) != 0)
+    const char *what = find_contradiction(c, e, &local);
+    if (what)
         daf__tell(c->v, DAF_PROBLEM_LOCAL_HEADER, key, DAF_NO_OFFSET,
-                  "the local header has another name or method than the directory");
+                  "the local header has another %s than the directory", what);
     return 0;
 }
 
@@ -86,6 +101,17 @@ static void check_style(const archive_check *c, const daf__archive_entry *e, con
         daf__tell(v, DAF_PROBLEM_ENTRY_NAME, key, DAF_NO_OFFSET, "the UTF-8 flag is not set");
     if (strcmp(key, "metadata.json") == 0)
         daf__tell(v, DAF_PROBLEM_ENTRY_SURPLUS, key, DAF_NO_OFFSET, "is ignored in an archive");
+}
+
+/* It is passed over: the store lists names that can be those of files. */
+static int check_nameless(const archive_check *c, const daf__archive_entry *e, const char *key) {
+    uint64_t data;
+    if (!memchr(daf__archive_entry_name(c->directory, e), 0, e->name_bytes)) {
+        daf__tell(c->v, DAF_PROBLEM_ENTRY_SURPLUS, key, DAF_NO_OFFSET, "a folder, or no name of a file");
+        return 0;
+    }
+    daf__tell(c->v, DAF_PROBLEM_NAME_HIDDEN, key, DAF_NO_OFFSET, "a NUL follows in the name");
+    return check_local(c, e, key, &data);
 }
 
 static int check_entry(const archive_check *c, uint32_t i, const char *key) {
@@ -131,7 +157,7 @@ static int check_entries(const archive_check *c, const daf__archive_store *s) {
             return daf__no_memory(c->v->err);
         const char *key = full + s->prefix_bytes;
         if (bytes == 0)
-            daf__tell(c->v, DAF_PROBLEM_ENTRY_SURPLUS, key, DAF_NO_OFFSET, "a folder, or no name of a file");
+            rc = check_nameless(c, e, key);
         else if (daf__archive_names_find(&d->names, name, bytes) != i)
             daf__tell(c->v, DAF_PROBLEM_ENTRY_TWICE, key, DAF_NO_OFFSET, "a later entry has the same name");
         else

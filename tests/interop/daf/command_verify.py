@@ -305,6 +305,19 @@ def finds_in_archives(base):
     data[info[text].header_offset + 30] ^= 1  # its name in the local header alone
     write(path, bytes(data))
     assert ("local-header", text) in problems(path), "local header"
+    data[info[text].header_offset + 30] ^= 1
+    for field, width in ((14, 4), (18, 4), (22, 4), (30 + len(text) + 4, 8), (30 + len(text) + 12, 8)):  # checksum; sizes, and those of ZIP64
+        for bit in range(0, 8 * width, 7):
+            at = info[text].header_offset + field + bit // 8
+            data[at] ^= 1 << bit % 8
+            write(path, bytes(data))
+            assert ("local-header", text) in problems(path), (field, bit)
+            data[at] ^= 1 << bit % 8
+    hidden = bytearray(data)
+    hidden[data.rindex(text.encode()) + 2] = 0  # in the directory: no file has such a name
+    write(path, bytes(hidden))
+    found = problems(path)
+    assert ("name-hidden", text[:2]) in found and ("local-header", text[:2]) in found, found
     write(path, bytes(data[:50]))
     same(problems(path), [("archive", "")], "no directory")
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:

@@ -238,6 +238,51 @@ static void checksums_are_compared(void **state) {
     free(data);
 }
 
+/* One bit of the last entry's name, in its local header or in the directory: the entry is there, so it is not one that an
+ * interrupted append has left. So with one that has no data. */
+static void a_bit_of_the_last_name_is_lost(void **state) {
+    const char *path = test_path(state, "a.daf.zip");
+    for (unsigned i = 0; i < 4; i++) {
+        bool empty = i / 2, local = i % 2;
+        const char *last = empty ? "empty.txt" : "scalars/s.json";
+        size_t bytes, now, at = 0, first = 0;
+        daf *d;
+        OK(daf_open(&d, path, "w", NULL, e));
+        OK(daf_add_axis_integers(d, "a", 0, 1, 3, e));
+        OK(empty ? daf_add_axis(d, "empty", NULL, 0, e) : 0);
+        if (!empty)
+            set_integer(d, "s", 1);
+        OK(daf_close(d, e));
+        char *data = test_read_file(path, &bytes);
+        for (size_t k = bytes - 1; k > 0; k--) {
+            if (k + strlen(last) > bytes || memcmp(data + k, last, strlen(last)) != 0)
+                continue;
+            at = at ? at : k; /* in the directory */
+            first = k;
+        }
+        assert_true(first < at);
+        data[local ? first : at] ^= 1;
+        test_write_file(path, data, bytes);
+        OK(daf_open(&d, path, "r+", NULL, e));
+        set_integer(d, "new one", 5);
+        OK(daf_close(d, e));
+        char *after = test_read_file(path, &now);
+        assert_true(now > bytes);
+        assert_memory_equal(after, data, first + strlen(last)); /* nothing was written over it */
+        daf_names names;
+        OK(daf_open(&d, path, "r", NULL, e));
+        OK(daf_list_axes(d, &names, e));
+        assert_int_equal(names.n, 1 + empty); /* perhaps under another name */
+        daf_names_clear(&names);
+        OK(daf_list_scalars(d, &names, e));
+        assert_int_equal(names.n, 1 + (!empty && local));
+        daf_names_clear(&names);
+        OK(daf_close(d, e));
+        free(after);
+        free(data);
+    }
+}
+
 /* A download that has not ended. */
 static void the_end_is_missing(void **state) {
     const char *path = test_path(state, "a.daf.zip");
@@ -286,6 +331,7 @@ int main(void) {
         TEST(lengths_lie),
         TEST(bytes_are_doubled_or_missing),
         TEST(checksums_are_compared),
+        TEST(a_bit_of_the_last_name_is_lost),
         TEST(a_name_is_overwritten),
         TEST(the_end_is_missing),
         TEST(something_follows),

@@ -196,8 +196,8 @@ static int daemon_ready(pd_daemon *d, const char *control_path, pd_error *err) {
         pd_log(PD_LOG_INFO, "ready: listening on %s", addresses[i]);
     if (*control_path)
         pd_log(PD_LOG_INFO, "ready: control at unix:%s", control_path);
-    if (*d->config->ready_file &&
-        pd_ready_write(d->config->ready_file, addresses, d->n_listeners, control_path, err) != 0)
+    if (*d->config->ready_file && pd_ready_write(d->config->ready_file, addresses, d->n_listeners,
+                                                 control_path, d->config->file_mode, d->engine.gid, err) != 0)
         return -1;
     d->ready_written = *d->config->ready_file != '\0';
     pd_service_ready();

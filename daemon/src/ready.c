@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static json_t *ready_json(const char *const *addresses, size_t n, const char *control_path) {
@@ -16,7 +17,7 @@ static json_t *ready_json(const char *const *addresses, size_t n, const char *co
 }
 
 int pd_ready_write(const char *path, const char *const *addresses, size_t n, const char *control_path,
-                   pd_error *err) {
+                   unsigned mode, int64_t gid, pd_error *err) {
     char beside[PATH_MAX];
     int length = snprintf(beside, sizeof beside, "%s.new", path);
     if (length < 0 || (size_t)length >= sizeof beside)
@@ -24,6 +25,8 @@ int pd_ready_write(const char *path, const char *const *addresses, size_t n, con
     json_t *json = ready_json(addresses, n, control_path);
     int failed = json ? json_dump_file(json, beside, JSON_COMPACT) : -1;
     json_decref(json);
+    if (!failed)
+        failed = chmod(beside, mode) != 0 || chown(beside, (uid_t)-1, gid < 0 ? (gid_t)-1 : (gid_t)gid) != 0;
     if (!failed)
         failed = rename(beside, path);
     if (!failed)

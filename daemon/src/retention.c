@@ -23,6 +23,13 @@ static const char *const beside[] = {PD_SIGNATURE_SUFFIX, PD_CERTIFICATE_SUFFIX,
 static const char *const exports[] = {".daf", ".daf.zarr"};
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* What is to become of one. */
+typedef enum kept_state {
+    KEPT_FOREIGN, /* it is not of this daemon, or cannot be read: neither counted nor removed */
+    KEPT_STAYS,   /* open, or not settled */
+    KEPT_MAY_GO
+} kept_state;
+
 /* A run of the folder, made of its files. */
 typedef struct kept_run {
     char name[PD_PART_NAME_BYTES + 1];
@@ -31,6 +38,8 @@ typedef struct kept_run {
     struct timespec changed; /* the newest of them */
     uint64_t bytes;
     bool busy;
+    kept_state state;
+    uint64_t exported; /* what its exports take */
 } kept_run;
 
 typedef struct kept_runs {
@@ -133,11 +142,8 @@ static int kept_gather(kept_runs *k, const pd_retention *r) {
         }
     }
     k->n = n;
-    for (size_t i = 0; i < n; i++) {
-        if (r->max_total_bytes)
-            k->runs[i].bytes += export_bytes(k->dir, k->runs[i].name);
-        k->bytes += k->runs[i].bytes;
-    }
+    for (size_t i = 0; i < n; i++)
+        k->bytes += k->runs[i].bytes + (r->max_total_bytes ? export_bytes(k->dir, k->runs[i].name) : 0);
     qsort(k->runs, n, sizeof *k->runs, oldest_first);
     return 0;
 }
@@ -163,31 +169,53 @@ static void kept_free(kept_runs *k) {
 
 /* ---- whether it may go ---- */
 
-/* Closed, ours, and of the same run as the parts before it. */
-static bool part_may_go(const pd_datadir *dir, const char *name, uint8_t id[PD_RUN_ID_BYTES], bool first,
-                        bool *summed) {
+/* It may go when it is closed, and of the same run as the parts before it. */
+static kept_state part_state(const pd_datadir *dir, const char *name, uint8_t id[PD_RUN_ID_BYTES], bool first,
+                             bool *summed) {
     char path[PATH_MAX];
     pd_run_stored stored;
     pd_error ignored;
     pd_datadir_file_path(dir, name, path);
     if (pd_run_stored_read(&stored, dir, path, &ignored) != 0)
-        return false;
+        return KEPT_FOREIGN;
     bool may = stored.closed && (first || memcmp(stored.spec.id, id, PD_RUN_ID_BYTES) == 0);
     memcpy(id, stored.spec.id, PD_RUN_ID_BYTES);
     *summed = !stored.open || !json_is_false(json_object_get(stored.open, "summary"));
     pd_run_stored_free(&stored);
-    return may;
+    return may ? KEPT_MAY_GO : KEPT_STAYS;
 }
 
-/* exported: what its exports take by now */
-static bool run_may_go(const kept_runs *k, const kept_run *run, uint64_t exported) {
+static kept_state run_state(const kept_runs *k, const kept_run *run) {
     uint8_t id[PD_RUN_ID_BYTES];
-    bool may = !run->busy, summed = false;
-    for (size_t i = 0; i < run->n_parts && may; i++) {
+    bool summed = false;
+    kept_state state = run->busy ? KEPT_STAYS : KEPT_MAY_GO;
+    for (size_t i = 0; i < run->n_parts && state == KEPT_MAY_GO; i++) {
         char name[PD_PART_NAME_BYTES + 1];
-        may = part_may_go(k->dir, pd_datadir_part_name(name, run->name, run->parts[i]), id, i == 0, &summed);
+        state = part_state(k->dir, pd_datadir_part_name(name, run->name, run->parts[i]), id, i == 0, &summed);
     }
-    return may && (!summed || exported > 0);
+    return state == KEPT_MAY_GO && summed && run->exported == 0 ? KEPT_STAYS : state;
+}
+
+/* Files are looked into only when there may be too many of them, or too much. */
+static bool kept_is_over(const kept_runs *k, const pd_retention *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < k->n; i++)
+        n += !k->runs[i].busy;
+    return (r->keep_last && n > r->keep_last) || (r->max_total_bytes && k->bytes > r->max_total_bytes);
+}
+
+/* Looks what each is; `bytes` are those of ours then. Returns how many may go. */
+static uint64_t kept_judge(kept_runs *k) {
+    uint64_t n = 0;
+    k->bytes = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        kept_run *run = &k->runs[i];
+        run->exported = export_bytes(k->dir, run->name);
+        run->state = run_state(k, run);
+        n += run->state == KEPT_MAY_GO;
+        k->bytes += run->state == KEPT_FOREIGN ? 0 : run->bytes + run->exported;
+    }
+    return n;
 }
 
 /* ---- the removal ---- */
@@ -251,24 +279,21 @@ static int remove_run(const kept_runs *k, const kept_run *run) {
 }
 
 static void retention_remove(const pd_retention *r, kept_runs *k) {
-    uint64_t left = 0; /* of those that may go, or turn out not to */
-    for (size_t i = 0; i < k->n; i++)
-        left += !k->runs[i].busy;
-    for (size_t i = 0; i < k->n; i++) {
+    uint64_t left = kept_is_over(k, r) ? kept_judge(k) : 0;
+    for (size_t i = 0; i < k->n && left > 0; i++) {
         const kept_run *run = &k->runs[i];
         bool many = r->keep_last && left > r->keep_last;
         if (!many && !(r->max_total_bytes && k->bytes > r->max_total_bytes))
             break;
-        if (run->busy)
+        if (run->state != KEPT_MAY_GO)
             continue;
         left--;
-        uint64_t exported = export_bytes(k->dir, run->name);
-        if (!run_may_go(k, run, exported) || remove_run(k, run) != 0)
+        if (remove_run(k, run) != 0)
             continue;
-        k->bytes -= run->bytes;
+        k->bytes -= run->bytes + run->exported;
         pd_count(&r->counters->runs_removed, 1);
         pd_log(PD_LOG_INFO, "run %s: removed (%zu files, %" PRIu64 " bytes): %s", run->name, run->n_parts,
-               run->bytes + (r->max_total_bytes ? 0 : exported), many ? "keep_last" : "max_total_bytes");
+               run->bytes + run->exported, many ? "keep_last" : "max_total_bytes");
     }
 }
 

@@ -129,6 +129,22 @@ def keeps_the_last(folder):
         c.drop()
 
 
+def files_of_others_do_not_count(folder):
+    """Neither as runs nor by their size, however new they are."""
+    with configured(folder, keep_last=2, max_total_bytes=10**8) as daemon:
+        record(daemon, "run-0")
+        for i in range(4):
+            with open(daemon.path("foreign-%d.photons" % i), "wb") as f:
+                f.truncate(10**8)
+        record(daemon, "run-1")
+        record(daemon, "run-2")
+        wait_counter(daemon, "runs_removed", 1)
+        left = [f for f in files(daemon) if f.endswith(".photons")]
+        assert left == ["foreign-%d.photons" % i for i in range(4)] + ["run-1.photons", "run-2.photons"], left
+        photond.wait_for(lambda: daemon.status()["hooks_pending"] == 0)
+        assert counter(daemon, "runs_removed") == 1 and "run run-0: removed" in daemon.log()
+
+
 def keeps_within_a_size(folder):
     outside = os.path.join(folder, "outside")
     os.mkdir(outside)
@@ -156,7 +172,8 @@ def unsettled_runs_stay(folder):
 
 def main():
     import tempfile
-    for case in (copies_with_checksum, is_told_everything, is_tried_again, is_ended_when_it_hangs, keeps_the_last, keeps_within_a_size,
+    for case in (copies_with_checksum, is_told_everything, is_tried_again, is_ended_when_it_hangs, keeps_the_last, files_of_others_do_not_count,
+                 keeps_within_a_size,
                  unsettled_runs_stay):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory(prefix="photond-test.") as folder:

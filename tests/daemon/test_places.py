@@ -90,12 +90,17 @@ def rights_are_as_configured():
         with photond.Daemon(config=config) as daemon:
             with ingest.Connection(daemon.unix) as c:
                 c.hello()
-                c.close(c.open("rights"))
+                run = c.open("rights")
 
-            def mode(path):
-                return stat.S_IMODE(os.stat(path).st_mode)
+                def mode(path):
+                    return stat.S_IMODE(os.stat(path).st_mode)
 
-            assert mode(daemon.path("rights.photons")) == 0o640
+                assert mode(daemon.path("rights.photons.tail")) == 0o640
+                c.close(run)
+            assert mode(daemon.ready_path()) == 0o640
+            photond.wait_for(lambda: os.path.exists(daemon.path("rights.run.json")))
+            for suffix in (".photons", ".photons.crc", ".run.json"):
+                assert mode(daemon.path("rights" + suffix)) == 0o640, suffix
             assert mode(daemon.path("rights.daf")) == 0o750
             assert mode(daemon.path("rights.daf/daf.json")) == 0o640
             assert mode(daemon.unix[5:]) == 0o620

@@ -83,7 +83,9 @@ static int args_help(FILE *out) {
           "\n"
           "Exit status: 0 stopped as asked; 1 stopped, but a run could not be closed and is left as it was "
           "on the disk;\n"
-          "2 bad configuration, data folder in use, or an address that cannot be listened at.\n"
+          "2 bad configuration, data folder in use, or an address that cannot be listened at; 3 stopped "
+          "without a disk that did not "
+          "answer,\nthe next start goes on with the runs.\n"
           "docs/configuration.md explains the keys, docs/operations.md the rest.\n",
           out);
     return ferror(out) ? -1 : 0;

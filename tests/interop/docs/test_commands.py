@@ -88,10 +88,13 @@ def photonctl():
     described = set(re.findall(r"^\.It Cm ([a-z-]+)", text, flags=re.M))
     assert commands == described and len(commands) > 10, commands ^ described
     assert complete("photonctl", "photonctl ") == commands | {"--help", "--version"}
+    with open(os.path.join(SOURCE, "docs", "operations.md")) as f:
+        operations = f.read()
     everything = set()
     for command in commands:
         told = options(re.split("\nExamples?:", helped("photonctl", command))[0])
         everything |= told
+        assert "photonctl %s" % command in operations, command
         assert complete("photonctl", "photonctl %s --" % command) >= told | {"--help"}, command
         item = re.search(r"^\.It Cm %s\b.*" % command, text, flags=re.M)[0]
         own = told - {"--control", "--timeout"}
@@ -106,13 +109,22 @@ def photonctl():
     assert complete("photonctl", "photonctl token x --rights ") == {"send", "control", "view"}
 
 
+def statuses(text):
+    return set(re.findall(r"(?:^|[ ;:])([0-9])(?= |$)", text, flags=re.M))
+
+
+def exit_statuses():
+    for program in MAN:
+        written = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh", page(program)[0], flags=re.M | re.S)[1]
+        told = re.split("\nExamples?:", helped(program).split("xit status", 1)[1])[0]
+        assert statuses(written) == statuses(told) >= {"0", "1", "2"}, (program, statuses(written), statuses(told))
+
+
 def main():
     require.program("bash")
-    for case in (photon_send, photond, photonctl):
+    for case in (photon_send, photond, photonctl, exit_statuses):
         print(case.__name__, flush=True)
         case()
-    for program in MAN:
-        assert re.search(r"^\.Sh EXIT STATUS", page(program)[0], flags=re.M) and "xit status" in helped(program), program
 
 
 main()

@@ -9,6 +9,7 @@
  *   partial    while it is there, pread() and pwrite() are interrupted (EINTR) every second time, and do but a part of what they were
  *              asked for; fdatasync() is interrupted every second time
  *   loop       while it is there, epoll_wait() and epoll_pwait() do not return: the loop stands still
+ *   only       hang and stall concern only files whose path has the text of this one in it
  *   clock      seconds that CLOCK_REALTIME and time() are ahead, or behind
  *
  * A fault that was met leaves a file of its name and ".met". */
@@ -59,8 +60,20 @@ static void fault_met(const char *name) {
         close(fd);
 }
 
-static void fault_wait(const char *name) {
-    for (int fd; (fd = fault_open(name, "", O_RDONLY)) >= 0;) {
+/* Whether `only` leaves this file out. */
+static int fault_spares(int of) {
+    char text[256] = "", link[64], path[512] = "";
+    int fd = fault_open("only", "", O_RDONLY);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", of);
+    return n > 0 && readlink(link, path, sizeof path - 1) > 0 && !strstr(path, text);
+}
+
+static void fault_wait(const char *name, int of) {
+    for (int fd; !(of >= 0 && fault_spares(of)) && (fd = fault_open(name, "", O_RDONLY)) >= 0;) {
         close(fd);
         fault_met(name);
         fault_sleep(20);
@@ -98,7 +111,7 @@ int fdatasync(int fd) {
     static int (*real)(int);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fdatasync");
-    fault_wait("hang");
+    fault_wait("hang", fd);
     fault_sleep(fault_number("sync_ms"));
     if (fault_fails("fdatasync") || (fault_is_partial() && fault_interrupts()))
         return -1;
@@ -109,7 +122,7 @@ int fsync(int fd) {
     static int (*real)(int);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "fsync");
-    fault_wait("hang");
+    fault_wait("hang", fd);
     return real(fd);
 }
 
@@ -126,7 +139,7 @@ ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) {
     static ssize_t (*real)(int, const void *, size_t, off64_t);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
-    fault_wait("stall");
+    fault_wait("stall", fd);
     if (fault_fails("pwrite"))
         return -1;
     if (!fault_is_partial())
@@ -138,7 +151,7 @@ int epoll_wait(int fd, struct epoll_event *events, int most, int ms) {
     static int (*real)(int, struct epoll_event *, int, int);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
-    fault_wait("loop");
+    fault_wait("loop", -1);
     return real(fd, events, most, ms);
 }
 
@@ -146,7 +159,7 @@ int epoll_pwait(int fd, struct epoll_event *events, int most, int ms, const sigs
     static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait");
-    fault_wait("loop");
+    fault_wait("loop", -1);
     return real(fd, events, most, ms, signals);
 }
 

@@ -125,6 +125,53 @@ def a_disk_that_stands_still(fault):
         assert not os.path.exists(daemon.path("held-0.photons.tail"))
 
 
+def one_of_two_disks():
+    """What the other records is durable, can be opened and closed meanwhile, and at a stop; the one that hangs loses nothing."""
+    daemon = faults.Faulty(config=CONFIG)
+    second = os.path.join(daemon.folder, "second")
+    daemon.config = dict(CONFIG, volumes={"other": {"data_dir": second}})
+    daemon.start()
+    good = ingest.Connection(daemon.unix, timeout=600)
+    good.hello("good")
+    bad = ingest.Connection(daemon.unix, timeout=600)
+    bad.hello("bad", instance="bad")
+    columns = stored.photons(np.random.default_rng(1), PHOTONS, ms=1)
+    runs = {c: c.open(name, run_id=name.encode() * 4, volume=volume) for c, name, volume in ((good, "good", ""), (bad, "hung", "other"))}
+    for c, run in runs.items():
+        c.batch(run, columns)
+        c.wait_ack(run, durable=1)
+    daemon.fault("only", second + "/")
+    daemon.fault("hang")
+    bad.batch(runs[bad], columns)
+    photond.wait_for(lambda: daemon.met("hang"))
+    for n in range(2, 6):
+        good.batch(runs[good], columns)
+        good.wait_ack(runs[good], durable=n)
+    assert good.close(runs[good]).last_sequence == 5
+    more = good.open("more")
+    good.batch(more, columns)
+    good.wait_ack(more, durable=1)
+    assert bad.acks[runs[bad].run].durable == 1
+    daemon.process.send_signal(signal.SIGTERM)
+    assert daemon.process.wait(240) == 3, daemon.log()
+    for name, n in (("good", 5), ("more", 1)):
+        stored.File(daemon.path(name + ".photons")).expect(stored.joined([columns] * n))
+    for c in (good, bad):
+        c.drop()
+    daemon.mend("hang")
+    with daemon:
+        assert daemon.status()["recovery"]["recovered"] == 1, daemon.status()["recovery"]
+        bad = ingest.Connection(daemon.unix, timeout=600)
+        bad.hello("bad", instance="bad", epoch=2)
+        run = bad.open("hung", run_id=b"hung" * 4, volume="other")
+        assert run.next_sequence in (2, 3), run
+        for n in range(run.next_sequence, 4):
+            bad.batch(run, columns, sequence=n)
+        assert bad.close(run).last_sequence == 3
+        bad.drop()
+        stored.File(os.path.join(second, "hung.photons")).expect(stored.joined([columns] * 3))
+
+
 def while_it_writes():
     a_disk_that_stands_still("stall")
 
@@ -135,4 +182,4 @@ def while_it_syncs():
 
 if __name__ == "__main__":
     if not faults.unreachable():
-        photond.run_cases([while_it_writes, while_it_syncs])
+        photond.run_cases([while_it_writes, while_it_syncs, one_of_two_disks])

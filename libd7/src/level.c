@@ -1,5 +1,7 @@
 #include "level.h"
 
+#include "reader.h"
+
 void d7__level_begin(d7__level *l, const d7_reader *r, d7_group group) {
     *l = (d7__level){0};
     for (uint32_t ds = 0; ds < r->header.n_datasets && l->n < D7__LEVEL_COLUMNS; ds++) {

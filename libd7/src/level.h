@@ -3,7 +3,11 @@
 #ifndef D7_SRC_LEVEL_H
 #define D7_SRC_LEVEL_H
 
-#include "reader.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "d7/d7.h"
 
 /* Recordings have a handful of columns; those behind are not looked at. */
 enum { D7__LEVEL_COLUMNS = 64 };

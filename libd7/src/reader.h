@@ -10,6 +10,7 @@
 #include "messages.h"
 #include "problems.h"
 #include "source.h"
+#include "turns.h"
 
 /* Of a page: damaged; condemned, which it stays whatever it decodes to: something else tells that it is not what was
  * written. */
@@ -63,6 +64,8 @@ typedef struct d7__progress {
     bool runs_on; /* an entry that one block has room for lies in two: there is no padding */
     bool epilogue_seen;
     bool stale;
+    d7__turns turns[2];  /* of photons, of tags, in the pages of the last scan, */
+    uint64_t turns_next; /* of which the last one ended here */
 } d7__progress;
 
 /* A place [from, to) that a scan came by, where pages may have been of which no trace is left. */
@@ -121,7 +124,7 @@ struct d7_reader {
     d7__progress progress;
     d7__solid *solid; /* [n_solid] rising */
     size_t n_solid, cap_solid;
-    d7__hole *holes; /* [n_holes] rising, of which no index tells what they held */
+    d7__hole *holes; /* [n_holes] of which no index tells what they held */
     size_t n_holes, cap_holes;
     uint64_t
         unplaced_from; /* pages from here on are not in the map: their items' numbers are not known; 0: all are */

@@ -11,6 +11,7 @@
 
 #include "codec.h"
 #include "error.h"
+#include "kernels.h"
 #include "unframed.h"
 
 /* ---- where items are ---- */
@@ -291,4 +292,53 @@ bool d7__page_is_seam(const d7_reader *r, uint32_t ds, const d7__entry *entry) {
     d7__cursor behind = {entry->data + head.head_bytes + head.body_bytes, entry->data + entry->bytes};
     return many_fields(behind) ||
            d7_page_count(r->header.datasets[ds].type, entry->data, entry->bytes, &id, &n, NULL) != 0;
+}
+
+/* ---- pages of another dataset ---- */
+
+/* The values of a page, as writers put them; *ret_named: it says whose it is. False: they are in several pieces, or there are none. */
+static bool payload_of(const d7__entry *entry, d7__field *ret, bool *ret_named) {
+    d7__kind kind;
+    d7__cursor body;
+    d7__field f;
+    size_t n = 0;
+    *ret_named = false;
+    if (!d7__entry_kind(entry->data, entry->bytes, &kind, &body) || kind != D7__KIND_DATA)
+        return false;
+    while (body.at < body.end && d7__get_field(&body, &f)) {
+        *ret_named |= f.number == 1;
+        if (f.number < 4 || f.number > 8 || f.wire_type != D7__BYTES)
+            continue;
+        n++;
+        *ret = f;
+    }
+    return n == 1;
+}
+
+static bool is_just_full(const d7_reader *r, uint32_t ds, const d7__field *values) {
+    d7_type type = r->header.datasets[ds].type;
+    size_t full = r->datasets[ds].items_per_page;
+    if (values->number != d7__payload_field(type))
+        return false;
+    return d7__payload_is_raw(type) ? values->n_bytes == full * d7_type_size(type)
+                                    : 1 + d7__kernels_best()->count(values->bytes, values->n_bytes) == full;
+}
+
+bool d7__page_is_of_other(const d7_reader *r, uint32_t ds, const d7__entry *entry) {
+    d7_type type = r->header.datasets[ds].type;
+    d7__field values = {0};
+    size_t n;
+    uint32_t id;
+    bool named, whole = payload_of(entry, &values, &named);
+    if (r->framing.unframed || (named && (!whole || values.number == d7__payload_field(type))))
+        return false;
+    bool good = d7_page_count(type, entry->data, entry->bytes, &id, &n, NULL) == 0;
+    if (!good && !named)
+        return true;
+    if (!whole || values.number == d7__payload_field(type) || (good && n == r->datasets[ds].items_per_page))
+        return false;
+    for (uint32_t i = 0; i < r->header.n_datasets; i++)
+        if (i != ds && is_just_full(r, i, &values))
+            return true;
+    return false;
 }

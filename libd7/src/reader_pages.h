@@ -92,4 +92,8 @@ void d7__lanes_free(d7_reader *r);
  * another place too. */
 bool d7__page_is_seam(const d7_reader *r, uint32_t ds, const d7__entry *entry);
 
+/* Is it just a full page of some other dataset, whose values have another form, and not of this one? Or is it damaged, and does not
+ * say whose it is? */
+bool d7__page_is_of_other(const d7_reader *r, uint32_t ds, const d7__entry *entry);
+
 #endif

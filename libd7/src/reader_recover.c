@@ -214,6 +214,50 @@ static int check_gap(d7_reader *r, uint64_t from, uint64_t to, const d7__entry *
     return add_hole(r, from, to);
 }
 
+/* ---- turns ---- */
+
+static const d7_group turn_groups[] = {D7_GROUP_PHOTONS, D7_GROUP_TAGS};
+
+/* Some page is counted to the wrong column, but nobody knows which. A file that is being written may be in the midst of a turn. */
+static int doubt_turns(d7_reader *r) {
+    d7__progress *v = &r->progress;
+    for (size_t k = 0; k < 2; k++) {
+        d7__turns *t = &v->turns[k];
+        if (!d7__turns_are_left(t, r->held ? 2 : 1))
+            continue;
+        t->irregular = true;
+        t->n_off = t->n_far = 0;
+        add(r, D7_PROBLEM_UNPLACED, t->level_at,
+            "behind this page columns are never of equal lengths any more that were so again and again: a "
+            "page is counted to "
+            "the wrong one, items behind have no known numbers and are not read; d7 repair tells what is "
+            "lost");
+        v->stale |= t->level_at < v->known;
+        if (add_hole(r, t->level_at, t->level_at + 1) != 0)
+            return D7_ERR_NOMEM;
+        r->holes[r->n_holes - 1].after = t->level_at;
+    }
+    return 0;
+}
+
+/* A page of a scan, before it is in the map. */
+static int take_turn(d7_reader *r, const d7__entry *entry, uint32_t ds) {
+    d7__progress *v = &r->progress;
+    int rc = 0;
+    if (v->turns_next != entry->offset) {
+        rc = doubt_turns(r);
+        for (size_t k = 0; k < 2; k++)
+            d7__turns_begin(&v->turns[k], r, turn_groups[k]);
+    }
+    v->turns_next = d7__frame_begin(entry->next);
+    d7_group group = d7_group_of(r->header.datasets[ds].name);
+    for (size_t k = 0; k < 2; k++)
+        if (group == turn_groups[k] && !v->turns[k].irregular)
+            d7__turns_page(&v->turns[k], ds, entry->offset,
+                           d7__turns_is_full(r, ds, entry->data, entry->bytes));
+    return rc;
+}
+
 /* ---- what is there ---- */
 
 /* Whole entries fill [from, to). */
@@ -270,8 +314,10 @@ static int take_index(d7_reader *r, const d7__entry *entry, d7__cursor body, boo
     d7__index_seen seen;
     int rc = d7__reader_take_index(r, entry, body, skip_pages, &seen);
     check_leftover(r, entry, &seen);
-    if (!skip_pages && seen.has_pages && !seen.malformed && !seen.impossible)
+    if (!skip_pages && seen.has_pages && !seen.malformed && !seen.impossible) {
+        rc = rc == 0 ? doubt_turns(r) : rc;
         resolve_holes(r, entry, &seen);
+    }
     return rc == 0 && seen.foreign ? take_foreign(r, entry, due) : rc;
 }
 
@@ -284,8 +330,14 @@ static int take_page(d7_reader *r, const d7__entry *entry, uint64_t dataset_id) 
         if (add_hole(r, entry->offset, entry->next) != 0)
             return D7_ERR_NOMEM;
     }
+    if (dataset_id < r->header.n_datasets && d7__page_is_of_other(r, (uint32_t)dataset_id, entry)) {
+        add(r, D7_PROBLEM_BAD_ENTRY, entry->offset, "the page's values are of another dataset than it says");
+        return add_hole(r, entry->offset, entry->next);
+    }
     v->first_page = v->first_page ? v->first_page : entry->offset;
     v->last_index = 0;
+    if (dataset_id < r->header.n_datasets && take_turn(r, entry, (uint32_t)dataset_id) != 0)
+        return D7_ERR_NOMEM;
     if (!d7__reader_page_is_possible(r, dataset_id, entry->offset))
         return 0;
     return d7__map_add(r, (uint32_t)dataset_id, entry->offset);
@@ -670,6 +722,8 @@ int d7__reader_continue(d7_reader *r, uint64_t end, d7_error *err) {
         rc = take_islands(r, end < r->source.size ? end : r->source.size, err);
     if (rc == 0 && !r->options.quick)
         rc = scan(r, r->progress.covered, end, err);
+    if (rc == 0 && doubt_turns(r) != 0)
+        rc = d7__reader_no_memory(r, err);
     if (rc == 0) {
         settle_padding(r);
         report_leftover(r);

@@ -44,6 +44,7 @@ typedef struct survey {
     uint64_t due;       /* block where the next island is due */
     uint64_t pages_end; /* where an epilogue says that the global index begins; UINT64_MAX: there is none */
     uint64_t epilogue;
+    uint64_t first_odd; /* the first page that is not full; UINT64_MAX: all are */
 } survey;
 
 /* ---- holes ---- */
@@ -118,7 +119,8 @@ static bool makes_sense(const survey *s, const d7__entry *e, d7__kind kind, d7__
     switch (kind) {
     case D7__KIND_DATA:
         return d7__page_dataset(body, ret_dataset) && *ret_dataset < s->r->header.n_datasets &&
-               !d7__page_is_seam(s->r, (uint32_t)*ret_dataset, e);
+               !d7__page_is_seam(s->r, (uint32_t)*ret_dataset, e) &&
+               !d7__page_is_of_other(s->r, (uint32_t)*ret_dataset, e);
     case D7__KIND_INDEX:
         return d7__index_read(body, &nothing) == 0 && !d7__index_is_mute(&form);
     case D7__KIND_EPILOGUE:
@@ -146,6 +148,8 @@ static int survey_entry(survey *s, const d7__entry *e, bool *ret_stop) {
     hole_end(s, e->offset);
     switch (kind) {
     case D7__KIND_DATA:
+        if (s->first_odd == UINT64_MAX && !d7__turns_is_full(s->r, (uint32_t)dataset_id, e->data, e->bytes))
+            s->first_odd = e->offset;
         return d7__claims_page(&s->claims, (uint32_t)dataset_id, e);
     case D7__KIND_INDEX:
         return survey_index(s, e, body);
@@ -279,16 +283,23 @@ static bool only_island_before(const survey *s, uint64_t at, uint64_t upto, uint
     return at / D7_BLOCK_BYTES >= due && at / D7_BLOCK_BYTES / step == upto / D7_BLOCK_BYTES / step;
 }
 
-/* The entry at `at` says that it is an index; *ret_foreign: a page may have been there. */
-static int look_at_index(survey *s, uint64_t at, bool *ret_foreign, d7_error *err) {
+/* Is the entry at `at`, of which only the beginning was looked at, whole, and none of what it says that it is? */
+static int look_at_all(survey *s, uint64_t at, bool *ret_foreign, d7_error *err) {
     d7__found found;
     d7__entry e;
     d7__kind kind;
     d7__cursor body;
+    uint64_t id;
     int rc = d7__entry_at(&s->r->framing, at, &found, &e, err);
-    *ret_foreign = rc == 0 && found == D7__FOUND_ENTRY &&
-                   (!d7__entry_kind(e.data, e.bytes, &kind, &body) || kind != D7__KIND_INDEX ||
-                    d7__index_is_foreign(s->r, at, body));
+    *ret_foreign = false;
+    if (rc != 0 || found != D7__FOUND_ENTRY)
+        return rc;
+    if (!d7__entry_kind(e.data, e.bytes, &kind, &body))
+        kind = D7__KIND_NONE;
+    *ret_foreign = kind == D7__KIND_INDEX
+                       ? d7__index_is_foreign(s->r, at, body)
+                       : kind == D7__KIND_DATA && d7__page_dataset(body, &id) &&
+                             id < s->r->header.n_datasets && d7__page_is_of_other(s->r, (uint32_t)id, &e);
     return rc;
 }
 
@@ -308,8 +319,8 @@ static int follow_chain(survey *s, const hole *h, uint64_t at, uint64_t upto, bo
             continue;
         }
         int rc = read_head(s, at, &good, &e, &end, err);
-        if (rc == 0 && good && !island && e.kind == D7__KIND_INDEX)
-            rc = look_at_index(s, at, &foreign, err);
+        if (rc == 0 && good && !island)
+            rc = look_at_all(s, at, &foreign, err);
         if (rc != 0)
             return rc;
         bool torn = h->begin > at && good && h->begin < end; /* another entry begins in its midst */
@@ -485,6 +496,32 @@ static int map_pages(survey *s) {
     return 0;
 }
 
+/* Where the columns of a group leave their turns among pages that no index lists, a page is counted to the wrong one. */
+static int look_at_turns(survey *s, d7_group group) {
+    d7__turns t;
+    d7__map_walk walk;
+    d7__page_ref page;
+    size_t number;
+    uint64_t *known_to = &s->result->known_to, off_at = 0;
+    if (s->claims.global_index || s->r->framing.unframed)
+        return 0;
+    d7__turns_begin(&t, s->r, group);
+    for (size_t i = 0; i < t.level.n; i++)
+        t.level.pages[i] = 0;
+    int rc = d7__map_walk_begin(&walk, s->r);
+    while (rc == 0 && !t.irregular && d7__map_walk_next(&walk, &page, &number) && page.offset < *known_to) {
+        off_at = t.n_off ? off_at : t.last_at;
+        d7__turns_page(&t, page.dataset_id, page.offset, page.offset < s->first_odd);
+    }
+    d7__map_walk_end(&walk);
+    if (rc != 0 || !d7__turns_are_left(&t, 1) || d7__claims_span(&s->claims, off_at))
+        return rc;
+    const d7__span *told = d7__claims_span(&s->claims, t.level_at + 1);
+    *known_to = told ? told->to : t.level_at + 1;
+    s->result->untold = true;
+    return 0;
+}
+
 static int condemn_suspects(survey *s, d7_error *err) {
     int rc = 0;
     for (size_t i = 0; i < s->claims.n_seen && rc == 0; i++) {
@@ -500,8 +537,12 @@ static int condemn_suspects(survey *s, d7_error *err) {
 int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed, d7_progress_fn *progress,
                       void *ctx, d7__survey *ret_survey, d7_error *err) {
     d7__survey result = {.known_to = UINT64_MAX, .torn_offset = D7_NO_OFFSET, .torn_dataset = D7_NO_DATASET};
-    survey s = {
-        .r = r, .changed = changed, .result = &result, .due = r->header.index_step, .pages_end = UINT64_MAX};
+    survey s = {.r = r,
+                .changed = changed,
+                .result = &result,
+                .due = r->header.index_step,
+                .pages_end = UINT64_MAX,
+                .first_odd = UINT64_MAX};
     int rc = d7__claims_start(&s.claims, r, global_index);
     rc = rc != 0 ? d7__reader_no_memory(r, err) : find_end(&s, err);
     if (rc == 0)
@@ -517,7 +558,8 @@ int d7__repair_survey(d7_reader *r, uint64_t global_index, d7__changed *changed,
     result.known_to = s.claims.known_to;
     if (rc == 0)
         rc = resolve(&s, err);
-    if (rc == 0 && map_pages(&s) != 0)
+    if (rc == 0 && (map_pages(&s) != 0 || look_at_turns(&s, D7_GROUP_PHOTONS) != 0 ||
+                    look_at_turns(&s, D7_GROUP_TAGS) != 0))
         rc = d7__reader_no_memory(r, err);
     if (rc == 0)
         rc = condemn_suspects(&s, err);

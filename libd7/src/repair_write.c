@@ -99,11 +99,12 @@ static int copy_entry(writing *x, uint32_t ds, uint64_t number, size_t n_items, 
         rc = room_for(x, &x->entry, bytes + RELABEL_BYTES, err);
     if (rc != 0)
         return rc;
-    rc = d7_writer_append_page(x->w, ds, entry, bytes, n_items, err);
+    d7_error failure;
+    rc = d7_writer_append_page(x->w, ds, entry, bytes, n_items, &failure);
     if (rc == D7_ERR_ARG && d7_page_relabel(entry, bytes, ds, x->entry.data, x->entry.cap, &x->entry.n) == 0)
-        rc = d7_writer_append_page(x->w, ds, x->entry.data, x->entry.n, n_items, err);
+        rc = d7_writer_append_page(x->w, ds, x->entry.data, x->entry.n, n_items, &failure);
     *ret_done = rc == 0;
-    return rc == D7_ERR_ARG ? 0 : rc;
+    return d7__passed_on(rc == D7_ERR_ARG ? 0 : rc, &failure, err);
 }
 
 /* A lost page of ms: photons of its milliseconds are counted to the one before, so that those after keep their time. */

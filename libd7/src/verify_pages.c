@@ -209,14 +209,14 @@ int d7__verify_page(d7__verifier *v, const d7__entry *entry, uint64_t dataset_id
     d7__column *c = &v->columns[ds];
     uint64_t offset = entry->offset;
     v->place.dataset_id = ds;
-    if (v->r->unplaced_from && offset >= v->r->unplaced_from)
+    bool there = d7__map_has(d, offset);
+    if (v->r->unplaced_from && offset + !there >= v->r->unplaced_from)
         return check_unplaced(v, ds, entry, err);
-    if (!d7__map_has(d, offset)) {
+    if (!there) {
         d7__verify_report(v, D7_PROBLEM_UNLISTED_PAGE, offset, ds, "no index lists this page");
         return 0;
     }
     d7__entry again = *entry;
-    bool there = true;
     if (c->cursor < d->n_pages && d7__map_offset(d, c->cursor) < offset) {
         int rc = d7__verify_passed(v, ds, offset, err);
         if (rc == 0)

@@ -110,6 +110,10 @@ PD_MUST_USE int pd_datadir_look(const pd_datadir *dir, const char *file, struct 
 /* Removes a file. Returns 0 or a negative errno. */
 int pd_datadir_remove(const pd_datadir *dir, const char *file);
 
+/* Gives space back that was set aside behind a file's end, when there is any: of one that is closed. Returns 0 or a negative
+ * errno. */
+PD_MUST_USE int pd_datadir_give_back(const pd_datadir *dir, const char *file);
+
 /* Gives a file another name: in place of what is there, or replacing nothing. Returns 0 or a negative errno (-EEXIST). */
 PD_MUST_USE int pd_datadir_move(const pd_datadir *dir, const char *from, const char *to);
 PD_MUST_USE int pd_datadir_place(const pd_datadir *dir, const char *from, const char *to);

@@ -8,6 +8,8 @@
 
 #include "datadir.h"
 
+enum { BLOCK_BYTES = 512 }; /* of st_blocks */
+
 /* Where a file lies: the folder or PD_HIDDEN_NAME in it, and its name there. */
 typedef struct file_place {
     int fd; /* or a negative errno */
@@ -63,6 +65,20 @@ int pd_datadir_look(const pd_datadir *dir, const char *file, struct stat *ret) {
 int pd_datadir_remove(const pd_datadir *dir, const char *file) {
     file_place p = place_of(dir, file);
     return p.fd < 0 ? p.fd : place_leave(&p, unlinkat(p.fd, p.name, 0));
+}
+
+int pd_datadir_give_back(const pd_datadir *dir, const char *file) {
+    struct stat there;
+    int fd = pd_datadir_open_file(dir, file, O_RDWR | O_NONBLOCK, 0), failed = 0;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &there) != 0)
+        failed = -errno;
+    else if (S_ISREG(there.st_mode) && there.st_blocks * BLOCK_BYTES > there.st_size + there.st_blksize &&
+             ftruncate(fd, there.st_size) != 0)
+        failed = -errno;
+    close(fd);
+    return failed;
 }
 
 /* Where renameat2() cannot refuse to replace, a hard link can; where there are no hard links, the lock on the folder

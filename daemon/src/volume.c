@@ -1,6 +1,7 @@
 #include "volume.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -313,6 +314,12 @@ uint64_t pd_volume_unhooked(const pd_volume *v) {
 }
 
 void pd_volume_closed_before(const pd_volume *v, const char *name) {
+    char file[PD_FILE_NAME_BYTES];
+    snprintf(file, sizeof file, "%s.photons", name);
+    int failed = pd_datadir_give_back(&v->dir, file);
+    if (failed)
+        pd_log(PD_LOG_WARNING, "%s/%s: space that was set aside for it cannot be given back: %s", v->dir.path,
+               file, strerror(-failed));
     if (v->files.certifier)
         pd_certifier_note(v->files.certifier, name);
     else

@@ -164,7 +164,7 @@ typedef struct pd_volume_state {
 uint64_t pd_volume_uncertified(const pd_volume *volume);
 uint64_t pd_volume_unhooked(const pd_volume *volume);
 
-/* NAME.photons turns out to have been closed before the start. */
+/* NAME.photons turns out to have been closed before the start: what was still to be done after the close is. */
 void pd_volume_closed_before(const pd_volume *volume, const char *name);
 
 /* NAME.photons is still to be exported, or not any more: until then it is not final (keeper.h). Any thread. */

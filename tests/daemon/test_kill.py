@@ -1,5 +1,6 @@
 """The daemon is killed in the middle of runs. What was acknowledged durable is in the recovered run; the producer goes on where
 it is told to, and at the end the file equals what was sent, once and in order."""
+import ctypes
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ np = require.module("numpy")
 
 CONFIG = {"sync_interval_ms": 50, "resume_timeout_s": 60}
 PATIENCE = 120
+KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
 
 def digest(path):
@@ -241,6 +243,32 @@ def nobody_comes_back(daemon):
     stored.File(daemon.path("gone.photons")).expect(stored.joined(sent))
 
 
+def space_that_was_not_given_back(daemon):
+    """The end was on the disk, and the power went before the space behind it was given back: the next start does it."""
+    with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
+        c.hello()
+        run = c.open("roomy")
+        c.batch(run, batches(1, 100, 9)[0])
+        c.wait_ack(run, durable=1)
+        shutil.copy(daemon.path("roomy.photons.tail"), daemon.path("kept"))
+        c.close(run)
+    daemon.kill()
+    path = daemon.path("roomy.photons")
+    before = digest(path)
+    os.rename(daemon.path("kept"), path + ".tail")
+    with open(path, "r+b") as f:
+        if ctypes.CDLL(None, use_errno=True).fallocate(f.fileno(), KEEP_SIZE, ctypes.c_long(0), ctypes.c_long(8 << 20)) != 0:
+            print("this file system sets no space aside: %s" % os.strerror(ctypes.get_errno()))
+            os.unlink(path + ".tail")
+            daemon.start()
+            return
+    assert os.stat(path).st_blocks * 512 >= 8 << 20
+    daemon.start()
+    assert daemon.status()["recovery"]["closed"] == 1, daemon.status()["recovery"]
+    assert os.stat(path).st_blocks * 512 < 1 << 20 and digest(path) == before
+    assert not os.path.exists(path + ".tail")
+
+
 def what_is_not_ours(daemon):
     """Files of others, and ones that cannot be recovered, are named and left as they are; ten starts are ten good starts."""
     with ingest.Connection(daemon.tcp, timeout=PATIENCE) as c:
@@ -273,7 +301,7 @@ def what_is_not_ours(daemon):
 
 
 CASES = [few_events, many_events, records, flushed_before_its_time, a_run_without_an_event, an_answer_that_was_lost, whose_run_it_is, nobody_comes_back,
-         what_is_not_ours]
+         space_that_was_not_given_back, what_is_not_ours]
 
 
 def main():

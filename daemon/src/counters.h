@@ -23,7 +23,7 @@
     X(photons_durable, "of these, known to be on the disk")                                                  \
     X(photons_discarded, "of these, given up because their run failed")                                      \
     X(photons_dropped, "of these, dropped for want of room (overflow: drop)")                                \
-    X(photons_rolled_back, "of these, asked for again because a sync of their part failed")                  \
+    X(photons_rolled_back, "of these, asked for again because a sync or a write of their part failed")       \
     X(pages_encoded, "pages encoded")                                                                        \
     X(pages_written, "pages taken by the writer")                                                            \
     X(bytes_written, "bytes of run files handed to the operating system")                                    \
@@ -42,6 +42,7 @@
     X(gaps_restart, "for runs gone on with after a restart of the daemon")                                   \
     X(gaps_disk_pause, "for pauses of over a second because the disk was full")                              \
     X(gaps_clock_step, "for steps of the wall clock")                                                        \
+    X(gaps_failed_sync, "for files that were given up because a sync or a write failed")                     \
     X(gaps_source_restart, "for later starts of the producer that took a run over")                          \
     X(exports, "exports in place")                                                                           \
     X(exports_failed, "exports that failed")                                                                 \

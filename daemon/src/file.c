@@ -23,6 +23,7 @@ enum {
     FILE_FIRST_BYTES = 65536,
     FILE_FIRST_PAGE_BYTES = 2 * PD_PAGE_BYTES,
     FILE_PENDING_BYTES = 1 << 20,
+    FILE_CUTS_MAX = 100000,
     FILE_PAST = 1,             /* not a name: the run was closed before */
     FILE_PAST_NAMES = 8,       /* of a series, that are looked at */
     FILE_COUNTER_MAX = 1000000 /* attempts at a free name: more than a folder should hold */
@@ -31,6 +32,7 @@ enum {
 int pd_file_fail(pd_file *file, int code, const char *text) {
     pthread_mutex_lock(&file->lock);
     if (!atomic_load_explicit(&file->failed, memory_order_relaxed)) {
+        file->code = code;
         pd_error_set(&file->why, "%s", text);
         atomic_store_explicit(&file->failed, true, memory_order_release);
     }
@@ -40,6 +42,10 @@ int pd_file_fail(pd_file *file, int code, const char *text) {
 
 bool pd_file_failed(const pd_file *file) {
     return atomic_load_explicit(&file->failed, memory_order_acquire);
+}
+
+bool pd_file_disk_failed(const pd_file *file) {
+    return pd_file_failed(file) && file->code == D7_ERR_IO;
 }
 
 const char *pd_file_failure(const pd_file *file) {
@@ -498,13 +504,46 @@ static void file_renamed(pd_file *file, const char *name) {
         pd_log(PD_LOG_WARNING, "%s: errors will name it by the name it was made under", file->path);
 }
 
+int pd_file_put_aside(const pd_datadir *dir, const char *name, char aside[PD_FILE_NAME_BYTES + 16]) {
+    char file[PD_FILE_NAME_BYTES], sums[PD_FILE_NAME_BYTES + 16];
+    int failed = -EEXIST;
+    snprintf(file, sizeof file, "%s.photons", name);
+    for (unsigned n = 0; failed == -EEXIST && n < FILE_CUTS_MAX; n++) {
+        snprintf(aside, PD_FILE_NAME_BYTES + 16, "%s.cut.%u", file, n);
+        failed = pd_datadir_place(dir, file, aside);
+    }
+    if (failed)
+        return failed;
+    snprintf(sums, sizeof sums, "%s" D7_CHECKSUMS_SUFFIX, file);
+    (void)pd_datadir_remove(dir, sums);
+    failed = pd_datadir_remove_tail(dir, name);
+    return failed ? failed : pd_datadir_sync(dir);
+}
+
+static int file_displace(const pd_file *file, pd_open_task *open) {
+    char aside[PD_FILE_NAME_BYTES + 16];
+    int failed = pd_file_put_aside(file->dir, open->name, aside);
+    if (failed)
+        pd_error_set(&open->why, "%s/%s.photons: it follows what was lost, and cannot be put aside: %s",
+                     file->dir->path, open->name, strerror(-failed));
+    else
+        pd_log(PD_LOG_WARNING, "%s/%s.photons: it follows what was lost: kept as %s", file->dir->path,
+               open->name, aside);
+    return failed;
+}
+
 pd_open_outcome pd_file_publish(pd_file *file, pd_open_task *open, pd_name_hint *hint) {
     if (pd_file_sync(file) != 0) {
         open->why = file->why;
         file_unlink(file);
         return PD_OPEN_FAILED;
     }
-    int failed = file_find_name(file, open, hint);
+    int failed = open->displaces ? file_displace(file, open) : 0;
+    if (failed) {
+        file_unlink(file);
+        return PD_OPEN_FAILED;
+    }
+    failed = file_find_name(file, open, hint);
     if (failed) {
         file_unlink(file);
         return file_outcome(failed);
@@ -617,12 +656,12 @@ static int file_check_place(pd_file *file, int place) {
             pd_error_set(&why, "%s: the file was removed or renamed by another program", path);
         else
             pd_error_set(&why, "%s: the file cannot be looked at any more: %s", path, strerror(-failed));
-        return pd_file_fail(file, D7_ERR_IO, why.text);
+        return pd_file_fail(file, D7_ERR_NOTFOUND, why.text);
     }
     if (there.st_dev == file->places[place].device && there.st_ino == file->places[place].inode)
         return 0;
     pd_error_set(&why, "%s: the file was removed and replaced by another program", path);
-    return pd_file_fail(file, D7_ERR_IO, why.text);
+    return pd_file_fail(file, D7_ERR_NOTFOUND, why.text);
 }
 
 int pd_file_check_name(pd_file *file) {
@@ -632,11 +671,18 @@ int pd_file_check_name(pd_file *file) {
 
 /* ---- the end ---- */
 
+/* The name of its files. */
+static const char *file_name(const pd_file *file, char name[PD_PART_NAME_BYTES + 1]) {
+    char base[PD_FILE_NAME_BYTES];
+    file_place_name(file, 0, base);
+    snprintf(name, PD_PART_NAME_BYTES + 1, "%.*s", (int)strlen(base) - (int)strlen(".photons"), base);
+    return name;
+}
+
 /* The tail becomes the note that the file is to be certified, or else that it is final. */
 static int file_give_tail(const pd_file *file) {
-    char name[PD_PART_NAME_BYTES + 1], base[PD_FILE_NAME_BYTES], tail[PD_FILE_NAME_BYTES];
-    file_place_name(file, 0, base);
-    snprintf(name, sizeof name, "%.*s", (int)strlen(base) - (int)strlen(".photons"), base);
+    char name[PD_PART_NAME_BYTES + 1], tail[PD_FILE_NAME_BYTES];
+    file_name(file, name);
     if (file->certifier)
         return pd_certifier_take_tail(file->certifier, name);
     snprintf(tail, sizeof tail, "%s.photons" D7_TAIL_SUFFIX, name);

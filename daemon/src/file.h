@@ -42,8 +42,9 @@ struct pd_file {
     atomic_bool is_short;
     atomic_uint_fast64_t written;
     atomic_uint_fast64_t index_bytes;
-    atomic_bool failed;   /* set once, after `why` */
-    pthread_mutex_t lock; /* guards `why` while it is set: writer and syncer may both fail */
+    atomic_bool failed;   /* set once, after these */
+    pthread_mutex_t lock; /* guards `code` and `why` while they are set: writer and syncer may both fail */
+    int code;
     pd_error why;
     char path[PATH_MAX];
 };
@@ -113,5 +114,9 @@ int pd_file_fail(pd_file *file, int code, const char *text);
 
 /* Frees; a file that was not closed stays as it is on the disk. */
 void pd_file_free(pd_file *file);
+
+/* Of a file that is not open nothing counts: NAME.photons becomes `aside`, which is NAME.photons.cut.N, durably, and its tail goes.
+ * Returns 0 or a negative errno. */
+int pd_file_put_aside(const pd_datadir *dir, const char *name, char aside[PD_FILE_NAME_BYTES + 16]);
 
 #endif

@@ -96,7 +96,7 @@ static void look_run(const pd_server *server, const pd_run *run, uint64_t now, p
         .part = run->part->number,
         .failure = run->state == PD_RUN_FAILED ? run->failure.text : NULL,
         .age_s = look_age(run->opened_ns, now),
-        .photons = pd_run_photons(run),
+        .photons = pd_run_photons(run) + run->turn_photons,
         .photons_durable = pd_run_photons_durable(run),
         .photons_in_flight = run->state == PD_RUN_FAILED ? 0 : pd_run_photons_in_flight(run),
         .photons_per_s = pd_rate_per_second(&run->photon_rate, now, pd_run_photons(run)),
@@ -222,8 +222,8 @@ static void look_failures(const pd_server *server, look_views *v) {
         if (run->state == PD_RUN_FAILED)
             look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", run->name, run->failure.text);
         else if (run->summary.replay.failed)
-            look_reason(v, PD_HEALTH_DEGRADED,
-                        "run %s: its exports lack what was recorded before the restart", run->name);
+            look_reason(v, PD_HEALTH_DEGRADED, "run %s: its exports lack what was recorded before",
+                        run->name);
         else if (run->summary.last_failed)
             look_reason(v, PD_HEALTH_DEGRADED, "run %s: the last export failed", run->name);
     }
@@ -278,8 +278,9 @@ static void look_stuck(const look_views *v, char stuck[PD_LOOK_LINE_BYTES]) {
 
 static void look_recovery(const pd_recovery_state *recovery, look_views *v) {
     for (size_t i = 0; i < recovery->n_failures; i++)
-        look_reason(v, PD_HEALTH_DEGRADED, "%s could not be recovered: %s", recovery->failures[i].file,
-                    recovery->failures[i].text);
+        look_reason(v, PD_HEALTH_DEGRADED,
+                    recovery->failures[i].left ? "%s: %s" : "%s could not be recovered: %s",
+                    recovery->failures[i].file, recovery->failures[i].text);
 }
 
 static void look_health(const pd_server *server, uint64_t now, look_views *v) {

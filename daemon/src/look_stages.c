@@ -10,7 +10,7 @@ static void look_pages(const pd_server *server, pd_status_stage *stages) {
         pd_slot_state state = page->slot.state;
         if (state == PD_SLOT_FREE || page->written || page->column != pd_run_photon_column(page->run))
             continue;
-        if (page->run->state != PD_RUN_FAILED)
+        if (page->run->state != PD_RUN_FAILED && !page->run->turning)
             stages[PD_STAGE_RING].in_flight += page->n_items;
         if (state == PD_SLOT_ENCODING)
             stages[PD_STAGE_ENCODER].in_flight += page->n_items;

@@ -17,7 +17,7 @@
 #include "tree.h"
 #include "wire/names.h"
 
-enum { RECOVERY_FAILURES_MAX = 64, RECOVERY_SLOT_BYTES_MAX = 16 << 20, RECOVERY_CUTS_MAX = 100000 };
+enum { RECOVERY_FAILURES_MAX = 64, RECOVERY_SLOT_BYTES_MAX = 16 << 20 };
 
 static const char recovery_suffix[] = ".photons" D7_TAIL_SUFFIX;
 
@@ -46,25 +46,32 @@ void pd_recovery_state_free(pd_recovery_state *state) {
     *state = (pd_recovery_state){0};
 }
 
-static void recovery_failed(recovery *r, const char *name, const char *text) {
-    pd_recovery_state *s = r->state;
-    char file[PD_FILE_NAME_BYTES];
-    snprintf(file, sizeof file, "%s.photons", name);
-    s->failed++;
-    pd_log(PD_LOG_ERROR, "%s/%s cannot be recovered and is left as it is: %s", r->dir->path, file, text);
+static void state_add(pd_recovery_state *s, const char *file, const char *text, bool left) {
     if (s->n_failures >= RECOVERY_FAILURES_MAX)
         return;
     pd_recovery_failure *list = realloc(s->failures, (s->n_failures + 1) * sizeof *list);
     if (!list)
         return;
     s->failures = list;
-    list[s->n_failures] = (pd_recovery_failure){strdup(file), strdup(text)};
+    list[s->n_failures] = (pd_recovery_failure){strdup(file), strdup(text), left};
     if (list[s->n_failures].file && list[s->n_failures].text) {
         s->n_failures++;
         return;
     }
     free(list[s->n_failures].file);
     free(list[s->n_failures].text);
+}
+
+void pd_recovery_state_add(pd_recovery_state *state, const char *file, const char *text) {
+    state_add(state, file, text, true);
+}
+
+static void recovery_failed(recovery *r, const char *name, const char *text) {
+    char file[PD_FILE_NAME_BYTES];
+    snprintf(file, sizeof file, "%s.photons", name);
+    r->state->failed++;
+    pd_log(PD_LOG_ERROR, "%s/%s cannot be recovered and is left as it is: %s", r->dir->path, file, text);
+    state_add(r->state, file, text, false);
 }
 
 /* ---- a tail without its file ---- */
@@ -172,6 +179,27 @@ static void recovery_resume(recovery *r, const recovery_part *part, d7_tail *tai
            part->run, sequence, found->cut_bytes);
 }
 
+/* A part without a batch has not the millisecond either that the part before ends in: it does not begin with it. */
+static int recovery_place(const recovery *r, pd_file *file, pd_error *why) {
+    pd_run_stored stored;
+    int failed = pd_run_stored_read(&stored, r->dir, file->path, why);
+    for (uint32_t c = 0; !failed && c < stored.spec.n_datasets; c++) {
+        char text[24];
+        d7_tail_dataset d = {0};
+        uint64_t first = stored.first_items[c];
+        if (pd_dataset_part_row(&stored.datasets[c], first) == first ||
+            d7_tail_slot_dataset(d7_tail_recovered(file->tail), c, &d) != 0 || d.items > 0)
+            continue;
+        snprintf(text, sizeof text, "%" PRIu64, first);
+        pd_attributes_task task = {.attributes = &(pd_attribute){"photond.first_ms", text}, .n = 1};
+        if (pd_file_attributes(file, &task) != 0)
+            failed = pd_error_set(why, "%s", pd_file_failure(file));
+    }
+    if (stored.reader)
+        pd_run_stored_free(&stored);
+    return failed;
+}
+
 /* A part that another one follows is whole up to `sequence`: it is closed. Where that fails it stays for the next start. */
 static void recovery_close(recovery *r, const recovery_part *part, d7_tail *tail,
                            const d7_tail_recovery *found) {
@@ -183,7 +211,11 @@ static void recovery_close(recovery *r, const recovery_part *part, d7_tail *tail
         return;
     }
     r->state->cut_bytes += found->cut_bytes;
-    int code = pd_file_close(file, sequence);
+    int code = recovery_place(r, file, &why);
+    if (code == 0)
+        code = pd_file_close(file, sequence);
+    else
+        (void)pd_file_fail(file, D7_ERR_IO, why.text);
     if (code == 0 && pd_datadir_sync(r->dir) == 0) {
         r->state->closed++;
         pd_log(PD_LOG_INFO, "%s.photons: closed, up to batch %" PRIu64 "; the run goes on in another file",
@@ -204,8 +236,18 @@ static bool recovery_is_file(const recovery *r, const char *name, const char *su
     return S_ISREG(there.st_mode);
 }
 
+/* The part of a run behind another one, if there is any. */
+typedef struct recovery_next {
+    bool any;
+    uint64_t first_sequence; /* the last message before it */
+    bool instead;            /* it began where the part before failed: it counts, whatever that one holds */
+    bool closed;
+    bool
+        end_is_beyond; /* the part before was closed, by an end that was not synced, after more than counts */
+} recovery_next;
+
 /* Returns 0; -1: it cannot be recovered, which was said. */
-static int recovery_recover(recovery *r, const recovery_part *part, uint64_t limit, d7_tail **tail,
+static int recovery_recover(recovery *r, const recovery_part *part, const recovery_next *next, d7_tail **tail,
                             d7_tail_recovery *found) {
     char path[PATH_MAX];
     d7_error err = {.text = ""};
@@ -213,7 +255,8 @@ static int recovery_recover(recovery *r, const recovery_part *part, uint64_t lim
     d7_tail_recover_options_init(&options);
     options.mode = r->engine->config->file_mode;
     options.io = pd_volume_files(r->volume)->io;
-    options.sequence_limit = limit;
+    options.sequence_limit = next->any ? next->first_sequence : UINT64_MAX;
+    options.end_is_beyond = next->end_is_beyond;
     int n = snprintf(path, sizeof path, "%s/%s.photons", r->dir->path, part->name);
     if (!recovery_is_file(r, part->name, ".photons") || !recovery_is_file(r, part->name, recovery_suffix))
         recovery_failed(r, part->name, "it or its tail is not a file");
@@ -228,51 +271,65 @@ static int recovery_recover(recovery *r, const recovery_part *part, uint64_t lim
 
 /* ---- parts of a run ---- */
 
-/* The last message before a part. Returns 0; -1: it is no part of the run that `before` is of, which was said. */
-static int recovery_first(recovery *r, const recovery_part *before, const recovery_part *part,
-                          uint64_t *ret_first) {
+/* Whether `name` is the file of a later part of the run that `before` is of. */
+static bool recovery_follows(const recovery *r, const pd_run_stored *before, const char *name,
+                             recovery_next *next) {
     char path[PATH_MAX];
-    pd_run_stored a, b;
+    pd_run_stored stored;
+    pd_error ignored = {""};
+    pd_datadir_file_path(r->dir, name, path);
+    if (pd_run_stored_read(&stored, r->dir, path, &ignored) != 0)
+        return false;
+    bool follows =
+        memcmp(stored.spec.id, before->spec.id, PD_RUN_ID_BYTES) == 0 && stored.spec.part > before->spec.part;
+    if (follows)
+        *next = (recovery_next){.any = true,
+                                .first_sequence = stored.spec.first_sequence,
+                                .instead = stored.instead,
+                                .closed = stored.closed,
+                                .end_is_beyond =
+                                    before->closed && before->last_sequence > stored.spec.first_sequence};
+    pd_run_stored_free(&stored);
+    return follows;
+}
+
+/* Those with the next numbers, which may be closed, then the next that has a tail. Returns 0; -1: the part cannot be read, which
+ * was said. */
+static int recovery_find_next(recovery *r, const recovery_part *part, const recovery_part *listed,
+                              recovery_next *next) {
+    char path[PATH_MAX], name[PD_PART_NAME_BYTES + 1];
+    pd_run_stored stored;
     pd_error why = {""};
+    uint32_t number = part->number + 1;
+    *next = (recovery_next){0};
+    pd_datadir_part_name(name, part->run, number);
+    if (!listed && !pd_datadir_has(r->dir, name, ".photons"))
+        return 0;
     pd_datadir_file_path(r->dir, part->name, path);
-    int failed = pd_run_stored_read(&b, r->dir, path, &why);
-    if (!failed) {
-        pd_datadir_file_path(r->dir, before->name, path);
-        failed = pd_run_stored_read(&a, r->dir, path, &why);
-        if (!failed) {
-            if (memcmp(a.spec.id, b.spec.id, PD_RUN_ID_BYTES) != 0 || b.spec.part <= a.spec.part)
-                failed = pd_error_set(&why, "%s.photons is of another run", before->name);
-            pd_run_stored_free(&a);
-        }
-        *ret_first = b.spec.first_sequence;
-        pd_run_stored_free(&b);
-    }
-    if (failed)
+    int failed = pd_run_stored_read(&stored, r->dir, path, &why);
+    if (failed) {
         recovery_failed(r, part->name, why.text);
+        return -1;
+    }
+    while (!next->any && pd_datadir_has(r->dir, pd_datadir_part_name(name, part->run, number++), ".photons"))
+        (void)recovery_follows(r, &stored, name, next);
+    if (!next->any && listed && !recovery_follows(r, &stored, listed->name, next)) {
+        recovery_failed(r, listed->name, "it is of another run than the part before it, or cannot be read");
+        failed = -1;
+    }
+    pd_run_stored_free(&stored);
     return failed;
 }
 
 /* What a part holds comes after something that is lost: the producer sends both again. It is kept as NAME.photons.cut.N,
  * and the run goes on in the part before. */
 static void recovery_set_aside(recovery *r, const recovery_part *part) {
-    char file[PD_FILE_NAME_BYTES], aside[PD_FILE_NAME_BYTES + 16], other[PD_FILE_NAME_BYTES + 16];
-    int failed = -1;
-    snprintf(file, sizeof file, "%s.photons", part->name);
-    for (unsigned n = 0; failed && n < RECOVERY_CUTS_MAX; n++) {
-        snprintf(aside, sizeof aside, "%s.cut.%u", file, n);
-        failed = renameat2(r->dir->fd, file, r->dir->fd, aside, RENAME_NOREPLACE);
-        if (failed && errno != EEXIST)
-            break;
-    }
-    if (failed) {
-        recovery_failed(r, part->name, "it follows what was lost, and cannot be renamed");
-        return;
-    }
-    snprintf(other, sizeof other, "%s" D7_CHECKSUMS_SUFFIX, file);
-    unlinkat(r->dir->fd, other, 0);
-    if (pd_datadir_remove_tail(r->dir, part->name) != 0 || pd_datadir_sync(r->dir) != 0)
-        pd_log(PD_LOG_WARNING, "%s/%s" D7_TAIL_SUFFIX " cannot be removed", r->dir->path, file);
-    pd_log(PD_LOG_WARNING, "%s: it follows what the part before lost: kept as %s", file, aside);
+    char aside[PD_FILE_NAME_BYTES + 16];
+    if (pd_file_put_aside(r->dir, part->name, aside) != 0)
+        recovery_failed(r, part->name, "it follows what was lost, and cannot be put aside");
+    else
+        pd_log(PD_LOG_WARNING, "%s.photons: it follows what the part before lost: kept as %s", part->name,
+               aside);
 }
 
 /* Tails whose files are not there. What is left of a part that was set aside goes, when the part before it is open. */
@@ -290,32 +347,55 @@ static size_t recovery_drop_orphans(recovery *r, recovery_part *parts, size_t n)
     return kept;
 }
 
+/* What a part lacks was durable, and is not here any more: what comes behind it stands, and it stays as it is. */
+static void recovery_short(recovery *r, const recovery_part *part, d7_tail *tail, const recovery_next *next) {
+    pd_error why;
+    pd_error_set(&why, "it holds batches up to %" PRIu64 ", the next file begins after %" PRIu64,
+                 d7_tail_recovered(tail)->sequence, next->first_sequence);
+    d7_tail_free(tail);
+    recovery_failed(r, part->name, why.text);
+}
+
+/* Returns whether those behind it are still to be looked at. */
+static bool recovery_part_of_run(recovery *r, const recovery_part *part, const recovery_part *later,
+                                 size_t n_later) {
+    d7_tail *tail = NULL;
+    d7_tail_recovery found = {0};
+    recovery_next next;
+    int failed = recovery_find_next(r, part, n_later > 0 ? later : NULL, &next);
+    if (!failed)
+        failed = recovery_recover(r, part, &next, &tail, &found);
+    if (failed) {
+        for (size_t k = 0; k < n_later && !next.instead; k++)
+            recovery_failed(r, later[k].name, "the part before it cannot be recovered");
+        return next.instead;
+    }
+    if (found.outcome != D7_TAIL_RESUMED) {
+        r->state->closed++;
+        pd_volume_closed_before(r->volume, part->name);
+        pd_log(PD_LOG_INFO, "%s.photons: it was closed before the restart", part->name);
+        return true;
+    }
+    if (next.any && d7_tail_recovered(tail)->sequence == next.first_sequence) {
+        recovery_close(r, part, tail, &found);
+        return true;
+    }
+    if (next.any && (next.instead || next.closed)) {
+        recovery_short(r, part, tail, &next);
+        return true;
+    }
+    for (size_t k = n_later; k-- > 0;)
+        recovery_set_aside(r, &later[k]);
+    recovery_resume(r, part, tail, &found);
+    return false;
+}
+
 /* The files of one run that have a tail, in order: each but the last is closed, when it holds all up to the next one. */
 static void recovery_run(recovery *r, recovery_part *parts, size_t n) {
     n = recovery_drop_orphans(r, parts, n);
-    for (size_t i = 0; i < n; i++) {
-        d7_tail *tail = NULL;
-        d7_tail_recovery found = {0};
-        uint64_t limit = UINT64_MAX;
-        if ((i + 1 < n && recovery_first(r, &parts[i], &parts[i + 1], &limit) != 0) ||
-            recovery_recover(r, &parts[i], limit, &tail, &found) != 0) {
-            for (size_t k = i + 1; k < n; k++)
-                recovery_failed(r, parts[k].name, "the part before it cannot be recovered");
+    for (size_t i = 0; i < n; i++)
+        if (!recovery_part_of_run(r, &parts[i], &parts[i + 1], n - i - 1))
             return;
-        }
-        if (found.outcome != D7_TAIL_RESUMED) {
-            r->state->closed++;
-            pd_volume_closed_before(r->volume, parts[i].name);
-            pd_log(PD_LOG_INFO, "%s.photons: it was closed before the restart", parts[i].name);
-        } else if (i + 1 < n && d7_tail_recovered(tail)->sequence == limit) {
-            recovery_close(r, &parts[i], tail, &found);
-        } else {
-            for (size_t k = n; k-- > i + 1;)
-                recovery_set_aside(r, &parts[k]);
-            recovery_resume(r, &parts[i], tail, &found);
-            return;
-        }
-    }
 }
 
 /* ---- all of them ---- */

@@ -17,13 +17,13 @@ static const char *const run_state_names[PD_RUN_STATES] = {"opening", "running",
 static const uint8_t run_moves[PD_RUN_STATES] = {
     [PD_RUN_OPENING] = 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED | 1u << PD_RUN_ENDED,
     [PD_RUN_RUNNING] = 1u << PD_RUN_DRAINING | 1u << PD_RUN_FAILED,
-    [PD_RUN_DRAINING] = 1u << PD_RUN_CLOSING | 1u << PD_RUN_FAILED,
-    [PD_RUN_CLOSING] = 1u << PD_RUN_ENDED | 1u << PD_RUN_FAILED,
+    [PD_RUN_DRAINING] = 1u << PD_RUN_CLOSING | 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED,
+    [PD_RUN_CLOSING] = 1u << PD_RUN_ENDED | 1u << PD_RUN_RUNNING | 1u << PD_RUN_FAILED,
     [PD_RUN_FAILED] = 1u << PD_RUN_ENDED,
     [PD_RUN_ENDED] = 0,
 };
 
-static void run_move(pd_run *run, pd_run_state to) {
+void pd_run__move(pd_run *run, pd_run_state to) {
     bool allowed = to < PD_RUN_STATES && (run_moves[run->state] & 1u << to);
     assert(allowed);
     (void)allowed;
@@ -50,14 +50,14 @@ void pd_run__submit(pd_run *run, pd_run_part *part, pd_task *task) {
     pd_volume_submit(run->volume, task);
 }
 
-/* A part is closed when the next one has its file. */
+/* A part is closed when the next one has its file, and the one before is closed. */
 static bool order_may_go(const pd_run *run, const pd_order *order) {
-    bool waits = order->task->kind == PD_TASK_CLOSE && order->part != run->part && !run->part->file;
-    return order->ready && order->part->file && !waits;
+    bool may_close = order->part == run->part ? !run->before : run->part->file != NULL;
+    return order->ready && order->part->file && (may_close || order->task->kind != PD_TASK_CLOSE);
 }
 
 void pd_run__flush(pd_run *run) {
-    while (run->order.first) {
+    while (run->order.first && !run->turning) {
         pd_order *next = pd_container_of(run->order.first, pd_order, link);
         if (!order_may_go(run, next))
             return;
@@ -65,7 +65,7 @@ void pd_run__flush(pd_run *run) {
         if (next->task->kind == PD_TASK_PAGE)
             pd_run__page_to_writer(pd_container_of(next, pd_page, order));
         else if (next->task->kind == PD_TASK_CLOSE && next->part == run->part)
-            run_move(run, PD_RUN_CLOSING);
+            pd_run__move(run, PD_RUN_CLOSING);
         pd_run__submit(run, next->part, next->task);
     }
 }
@@ -73,7 +73,11 @@ void pd_run__flush(pd_run *run) {
 void pd_run__back(pd_run *run, const pd_task *task) {
     assert(run->n_at_volume > 0);
     run->n_at_volume--;
-    if (task->result != 0)
+    if (task->result == 0)
+        return;
+    if (pd_run__may_turn(run, task->file))
+        pd_run__turn(run, pd_file_failure(task->file));
+    else
         pd_run__fail(run, pd_file_failure(task->file));
 }
 
@@ -93,7 +97,7 @@ static void run_handle_closed(uv_handle_t *handle) {
 
 /* Whoever listens is told, the promise on the ring is taken back; the memory goes with the last handle. */
 static void run_end(pd_run *run) {
-    run_move(run, PD_RUN_ENDED);
+    pd_run__move(run, PD_RUN_ENDED);
     pd_stage_drop(&run->engine->stages, PD_STAGE_SUMMARY, PD_CAUSE_FAILED, pd_run_summary_backlog(run));
     pd_run_summary_release(run);
     pd_run__unreserve(run);
@@ -102,6 +106,8 @@ static void run_end(pd_run *run) {
         run->events->ended(run->events_user, run);
     run->ended(run->ended_user, run);
     pd_run__hold(run, run->part->number, false);
+    for (size_t i = 0; i < run->n_left; i++)
+        pd_run__hold(run, run->left[i].number, false);
     for (int i = 0; i < PD_RUN_TIMERS; i++)
         uv_close((uv_handle_t *)pd_run__timer(run, i), run_handle_closed);
 }
@@ -131,6 +137,7 @@ static void run_dropped(pd_event *event) {
 /* The writer frees it. */
 static void run_drop(pd_run_part *part) {
     part->drop = (pd_task){.event.happened = run_dropped, .kind = PD_TASK_DROP};
+    part->was_there = true;
     pd_run__submit(part->run, part, &part->drop);
     part->file = NULL;
 }
@@ -138,17 +145,20 @@ static void run_drop(pd_run_part *part) {
 static void run_drain(pd_run *run);
 
 void pd_run__progress(pd_run *run) {
-    if (run->state == PD_RUN_DRAINING)
+    if (run->state == PD_RUN_DRAINING && !run->turning)
         run_drain(run);
     bool over = run->state == PD_RUN_FAILED || (run->state == PD_RUN_CLOSING && run->close_done);
-    if (!over || run->n_encoding > 0 || run->n_at_volume > 0 || !pd_run_summary_idle(run))
+    bool idle = run->turning ? !run->reopening && !run->summary.busy : over && pd_run_summary_idle(run);
+    if (!idle || run->n_encoding > 0 || run->n_at_volume > 0)
         return;
     for (int i = 0; i < PD_RUN_PARTS; i++)
         if (run->parts[i].file)
             run_drop(&run->parts[i]);
     if (run->n_at_volume > 0)
         return;
-    if (run->state == PD_RUN_FAILED) {
+    if (run->turning) {
+        pd_run__turned(run);
+    } else if (run->state == PD_RUN_FAILED) {
         run_end(run);
     } else {
         run_closed(run);
@@ -161,14 +171,16 @@ static void run_count_failed(pd_run *run) {
     pd_count(&run->engine->counters.photons_discarded, lost);
     pd_stage_drop(&run->engine->stages, PD_STAGE_DISK, PD_CAUSE_FAILED, lost);
     pd_stage_drop(&run->engine->stages, PD_STAGE_RING, PD_CAUSE_FAILED, in_ring);
+    run->turn_photons = 0;
 }
 
 void pd_run__fail(pd_run *run, const char *text) {
     if (run->state == PD_RUN_FAILED || run->state == PD_RUN_ENDED)
         return;
     bool was_open = run->state != PD_RUN_OPENING;
+    run->turning = run->reopening = false;
     pd_error_set(&run->failure, "%s", text);
-    run_move(run, PD_RUN_FAILED);
+    pd_run__move(run, PD_RUN_FAILED);
     for (int i = 0; i < PD_RUN_TIMERS; i++)
         uv_timer_stop(pd_run__timer(run, i));
     if (was_open) {
@@ -212,7 +224,7 @@ void pd_run__running(pd_run *run, pd_file *file, const char *name) {
     run->part->file = file;
     run_named(run, name);
     pd_run__hold(run, run->part->number, true);
-    run_move(run, PD_RUN_RUNNING);
+    pd_run__move(run, PD_RUN_RUNNING);
     pd_run__stop_start(run);
 }
 
@@ -242,15 +254,17 @@ static void run_close_back(pd_event *event) {
     pd_run_part *part = pd_container_of(event, pd_run_part, close.task.event);
     pd_run *run = part->run;
     pd_run__back(run, &part->close.task);
-    if (part == run->before && run->state != PD_RUN_FAILED) {
+    if (part->close.task.result != 0 || run->state == PD_RUN_FAILED) {
+        pd_run__progress(run);
+        return;
+    }
+    if (part == run->before) {
         pd_run__part_closed(run, part);
-        if (run->close_done)
-            pd_run__all_durable(run);
         run_drop(part);
-    } else if (run->state == PD_RUN_CLOSING) {
+        pd_run__flush(run);
+    } else {
         run->close_done = true;
-        if (!run->before) /* it may wait for room on the disk */
-            pd_run__all_durable(run);
+        pd_run__all_durable(run);
     }
     pd_run__progress(run);
 }
@@ -261,6 +275,7 @@ void pd_run__order_close(pd_run_part *part) {
     part->close.sequence = run->received;
     for (uint32_t c = 0; c < run->n_columns; c++)
         part->ends[c] = run->columns[c].items;
+    pd_run__point_take(run, &part->end);
     pd_run__order(run, &part->close_order, &part->close.task, true);
 }
 
@@ -289,6 +304,10 @@ static void run_drain(pd_run *run) {
 }
 
 void pd_run_close(pd_run *run, const char *reason) {
+    if (run->turning) {
+        pd_run__turn_close(run, reason);
+        return;
+    }
     if (run->state != PD_RUN_OPENING && run->state != PD_RUN_RUNNING)
         return;
     run->end_reason = reason;
@@ -296,8 +315,9 @@ void pd_run_close(pd_run *run, const char *reason) {
         run->close_when_open = true;
         return;
     }
+    run->close_at = 0;
     pd_run__goes_on(run);
-    run_move(run, PD_RUN_DRAINING);
+    pd_run__move(run, PD_RUN_DRAINING);
     uv_timer_stop(&run->mark_timer);
     uv_timer_stop(&run->resume_timer);
     uv_timer_stop(&run->stop_timer);
@@ -337,7 +357,7 @@ void pd_run_detach(pd_run *run) {
 }
 
 void pd_run_alive(pd_run *run, bool known, int64_t ticks) {
-    if (run->state != PD_RUN_RUNNING || !known)
+    if (run->state != PD_RUN_RUNNING || run->turning || !known)
         return;
     run->summary.instrument_time_known = run->instrument_time_known = true;
     run->summary.instrument_time = run->instrument_time = ticks;

@@ -1,7 +1,7 @@
 /* A run: events of one producer on their way into one file.
  *
  *   opening --> running --> draining --> closing --> ended
- *      \           \            \           \          ^
+ *      \           \ <----------\-----------\ turning  ^
  *       \___________\____________\___________\_ failed /
  *
  *   opening   the file is being made; nothing is taken yet
@@ -16,6 +16,9 @@
  *
  * Durable. A mark carries copies of the pages that are still filling, for the tail beside the file. So S is durable when
  * the pages before the mark, and the slot of the tail that says S, are synced.
+ *
+ * Turning. A file that cannot be written or synced any more is left as it is. The run goes back to what is durable, what came later is
+ * asked for again, and it goes on in a new part (run_turn.c).
  *
  * Thread: the loop's. run.c: life; run_open.c: how it is made; run_resume.c: and made
  * again after a crash; run_data.c: batches and pages; run_attributes.c;
@@ -80,6 +83,27 @@ typedef struct pd_column {
     pd_page *held_last;
 } pd_column;
 
+/* What is numbered and speaks of a place in the data. */
+typedef enum pd_record_kind {
+    PD_RECORD_MARKER,
+    PD_RECORD_GAP,
+    PD_RECORD_CLOCK,
+    PD_RECORD_KINDS
+} pd_record_kind;
+
+/* What is not counted in rows of the run when it has taken all up to a message: what it goes back to. */
+typedef struct pd_run_point {
+    uint64_t sequence;
+    uint64_t first_photon; /* of the part that it was in */
+    pd_rebase rebase;
+    pd_run_drop dropped; /* but for its gaps */
+    uint64_t n_records[PD_RECORD_KINDS];
+    uint64_t loss_item, loss_count;
+    uint64_t batches, lost_before, received_bytes;
+    bool instrument_time_known;
+    int64_t instrument_time;
+} pd_run_point;
+
 /* What the run is at one moment, on its way to a slot of the tail. */
 typedef struct pd_run_mark {
     pd_mark_task task;
@@ -88,7 +112,8 @@ typedef struct pd_run_mark {
     bool out;
     d7_tail_dataset *datasets; /* [n_columns] of the part */
     uint64_t *items;           /* [n_columns] of the run */
-    uint8_t *values;           /* [n_columns * PD_PAGE_BYTES] of the pages that are filling */
+    pd_run_point point;
+    uint8_t *values; /* [n_columns * PD_PAGE_BYTES] of the pages that are filling */
 } pd_run_mark;
 
 /* One file of the run, and its end. */
@@ -102,7 +127,11 @@ typedef struct pd_run_part {
     uint64_t began_ns;
     uint64_t began_bytes; /* of run->received_bytes */
     uint32_t attempts;    /* at making its file, that failed */
+    bool instead;         /* of one that failed */
+    bool was_there;       /* its file was, and is dropped */
+    bool displaces;       /* the file that was begun behind that one */
     uint64_t *ends;       /* [n_columns] items of the run when it ended */
+    pd_run_point end;     /* and the rest of it */
     pd_close_task close;
     pd_order close_order;
     pd_task drop;
@@ -111,6 +140,12 @@ typedef struct pd_run_part {
 enum { PD_RUN_PARTS = 2 }; /* that are open at a time: one is being closed while the next is filled */
 
 enum { PD_RUN_MARKS = 2 }; /* under way at a time */
+
+/* A part whose file is left as it is: more may lie in it than counts. */
+typedef struct pd_run_left {
+    uint32_t number;
+    uint64_t *ends; /* [n_columns] items of the run where the next part begins */
+} pd_run_left;
 
 /* What a client asked for, checked. Everything is borrowed for pd_run_create(). */
 typedef struct pd_run_spec {
@@ -142,14 +177,6 @@ typedef struct pd_run_spec {
     pd_volume *volume;           /* where its files lie; NULL: the first one */
 } pd_run_spec;
 
-/* What is numbered and speaks of a place in the data. */
-typedef enum pd_record_kind {
-    PD_RECORD_MARKER,
-    PD_RECORD_GAP,
-    PD_RECORD_CLOCK,
-    PD_RECORD_KINDS
-} pd_record_kind;
-
 /* Why something was refused. */
 typedef struct pd_refusal {
     int code;          /* PHOTON__ERROR_CODE__... */
@@ -167,8 +194,10 @@ typedef struct pd_run pd_run;
 typedef struct pd_run_events {
     void (*opened)(void *user, pd_run *run);  /* running now */
     void (*durable)(void *user, pd_run *run); /* run->durable has moved */
-    void (*failed)(void *user, pd_run *run);  /* run->failure says why; nothing more is told */
-    void (*ended)(void *user, pd_run *run);   /* closed; nothing more is told */
+    void (*turned)(void *user,
+                   pd_run *run); /* what is behind run->received has to be sent again; it is running */
+    void (*failed)(void *user, pd_run *run); /* run->failure says why; nothing more is told */
+    void (*ended)(void *user, pd_run *run);  /* closed; nothing more is told */
 } pd_run_events;
 
 /* And whoever keeps the runs: it has ended, and is freed after this. */
@@ -206,6 +235,19 @@ struct pd_run {
     uint64_t durable;
     uint64_t safe;            /* synced; durable once the parts before are closed */
     uint64_t last_durable_ns; /* when that moved; 0: never */
+    pd_run_point durable_point, safe_point;
+
+    /* Going back (run_turn.c). */
+    bool turning;             /* what is under way comes back; nothing is taken */
+    bool reopening;           /* all is back, it waits for the new part's file */
+    uint64_t turn_received;   /* what it had received when it turned, */
+    uint64_t turn_photons;    /* and photons, that are not counted as given up yet */
+    pd_error turn_why;        /* the newest */
+    uint32_t n_turns;         /* since something became durable */
+    uint64_t close_at;        /* closed again after this message; 0: not */
+    const char *close_reason; /* static; as end_reason */
+    pd_run_left *left;        /* [n_left] parts that it went back over */
+    size_t n_left;
 
     /* On the way to the file. */
     pd_list order;
@@ -226,6 +268,7 @@ struct pd_run {
     pd_run_mark marks[PD_RUN_MARKS];
     bool sync_wanted;      /* at once, whatever the interval */
     bool sync_out;         /* a mark that is to be synced is under way */
+    bool sync_again;       /* after the next one another: somebody waits for two */
     uint64_t marked;       /* S of the last mark */
     uint64_t synced;       /* S of the last one that was to be synced */
     uint64_t synced_bytes; /* of received_bytes, those up to it */
@@ -379,6 +422,7 @@ void pd_run__opened(pd_run *run, const pd_open_task *open); /* the file is there
 void pd_run__running(pd_run *run, pd_file *file, const char *name);
 void pd_run__wait_for_producer(pd_run *run); /* for the resume time */
 void pd_run__fail(pd_run *run, const char *text);
+void pd_run__move(pd_run *run, pd_run_state to);                             /* which must be allowed */
 void pd_run__order(pd_run *run, pd_order *order, pd_task *task, bool ready); /* gives it its place */
 void pd_run__submit(pd_run *run, pd_run_part *part, pd_task *task);          /* at once, out of the order */
 void pd_run__flush(pd_run *run);                     /* sends on what is ready and at its turn */
@@ -410,7 +454,7 @@ void pd_run__give_up(pd_run *run);  /* of a failed run: all pages and attributes
 void pd_run__release(pd_run *run, pd_page *page);
 void pd_run__page_to_writer(pd_page *page);
 void pd_run__append_index(pd_run *run, uint32_t column, uint64_t index, uint64_t n); /* n times, as it is */
-/* Whether it is the next one; `message` is the name of the message it stands in. */
+/* Whether it is the next one; NO_ROOM while the run is turning. `message` is the name of the message it stands in. */
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why);
 
 /* run_parts.c */
@@ -422,6 +466,8 @@ bool pd_run__part_is_due(const pd_run *run);
 void pd_run__part_begin(
     pd_run *run); /* between two messages, when there may be another part: the old one is ended */
 bool pd_run__part_may_begin(const pd_run *run);
+/* Of the one that failed, after what is durable; `displaces` what was begun behind it. */
+void pd_run__part_instead(pd_run *run, uint32_t number, bool displaces);
 void pd_run__part_repeat(pd_run *run, uint32_t column); /* writes the row that part_repeats speaks of */
 void pd_run__part_closed(pd_run *run, pd_run_part *part);
 void pd_run__order_close(pd_run_part *part);
@@ -470,6 +516,17 @@ int pd_run__records(pd_run *run, bool last);
 uint64_t pd_run__record_item(const pd_run *run, const pd_group *group, uint64_t item);
 void pd_run__records_part(pd_run *run); /* a new file begins: the records of before are not in it */
 void pd_run__records_resume(pd_run *run, const pd_attribute *attributes, size_t n); /* those of the file */
+
+/* run_turn.c */
+void pd_run__point_take(const pd_run *run, pd_run_point *point); /* where it is now */
+bool pd_run__may_turn(const pd_run *run, const pd_file *file);   /* a task of that file came back failed */
+void pd_run__turn(pd_run *run, const char *why);
+void pd_run__turn_close(pd_run *run, const char *reason); /* it is to be closed while it turns */
+void pd_run__turned(pd_run *run);                         /* all is back, and the files are dropped */
+void pd_run__turn_over(pd_run *run);                      /* the new file is there */
+/* Items of a column after which the part counts no more; UINT64_MAX: all that is in it does. Also the pool, in a job of the summary. */
+uint64_t pd_run__part_counts(const pd_run *run, uint32_t part, uint32_t column);
+void pd_run__turn_free(pd_run *run);
 
 /* run_mark.c */
 int pd_run__mark_init(pd_run *run); /* takes the memory: 0, or -1 */

@@ -80,6 +80,14 @@ static bool attributes_fit(const pd_run *run, uint64_t bytes) {
            run->attribute_bytes + bytes <= run->engine->config->max_run_attribute_bytes;
 }
 
+/* The values that others replace are kept until these are durable: they may have to be gone back to. */
+static bool attributes_may_change(pd_run *run) {
+    if (run->kept.change_bytes <= run->engine->config->max_run_attribute_bytes)
+        return true;
+    pd_run_make_durable(run);
+    return false;
+}
+
 pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                            pd_refusal *why) {
     const pd_config *config = run->engine->config;
@@ -97,13 +105,13 @@ pd_taken pd_run_attributes(pd_run *run, uint64_t sequence, const pd_attribute *a
 pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attribute *attributes, size_t n,
                                  const char *field, pd_refusal *why) {
     uint64_t bytes = pd_attributes_bytes(attributes, n) + sizeof(pd_run_attributes_item);
-    if (!attributes_fit(run, bytes) || !pd_run__has_room(run, 0, bytes))
+    if (!attributes_fit(run, bytes) || !attributes_may_change(run) || !pd_run__has_room(run, 0, bytes))
         return PD_NO_ROOM;
     pd_run_attributes_item *item = attributes_copy(attributes, n);
     int failed = item ? pd_attribute_sizes_set(&run->attribute_sizes, attributes, n,
                                                run->engine->config->max_run_attribute_bytes)
                       : 0;
-    bool kept = item && !failed && pd_kept_attributes_set(&run->kept, attributes, n) == 0;
+    bool kept = item && !failed && pd_kept_attributes_set(&run->kept, sequence, attributes, n) == 0;
     if (!kept) {
         free(item);
         pd_refuse(why, failed ? PHOTON__ERROR_CODE__ERROR_LIMIT : PHOTON__ERROR_CODE__ERROR_NO_ROOM, field,
@@ -116,6 +124,7 @@ pd_taken pd_run__take_attributes(pd_run *run, uint64_t sequence, const pd_attrib
     attributes_queue(run, item, strncmp(attributes[0].key, "photond.", 8) != 0);
     pd_run__mark_due(run);
     pd_run__flush(run);
+    pd_run__stop_check(run);
     return PD_TAKEN;
 }
 

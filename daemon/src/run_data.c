@@ -31,7 +31,7 @@ static void page_count_written(pd_page *page) {
         return;
     }
     pd_stage_out(stages, PD_STAGE_WRITER, n);
-    if (run->state == PD_RUN_FAILED)
+    if (run->state == PD_RUN_FAILED || run->turning)
         return; /* all that it had in the ring was given up */
     pd_stage_out(stages, PD_STAGE_RING, n);
     run->photons_paged += n;
@@ -327,6 +327,8 @@ static void batch_store(pd_run *run, const wire_batch *batch) {
 }
 
 pd_taken pd_run__sequence(pd_run *run, const char *message, uint64_t sequence, pd_refusal *why) {
+    if (run->turning)
+        return PD_NO_ROOM;
     if (sequence == run->received + 1)
         return PD_TAKEN;
     if (sequence != 0 && sequence <= run->received) {
@@ -393,7 +395,7 @@ uint64_t pd_run_photons_durable(const pd_run *run) {
 }
 
 uint64_t pd_run_photons_in_flight(const pd_run *run) {
-    return run->groups[run->photon_group].items - pd_run_photons_durable(run);
+    return run->groups[run->photon_group].items - pd_run_photons_durable(run) + run->turn_photons;
 }
 
 uint64_t pd_run_credit(const pd_run *run) {

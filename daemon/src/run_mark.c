@@ -57,22 +57,28 @@ static void column_durable(pd_run *run, uint32_t c, uint64_t items) {
 }
 
 /* What is synced is durable when all parts before are closed. */
-static void mark_safe(pd_run *run, uint64_t sequence, const uint64_t *items) {
-    if (sequence >= run->safe) {
-        run->safe = sequence;
+static void mark_safe(pd_run *run, const pd_run_point *point, const uint64_t *items) {
+    if (point->sequence >= run->safe) {
+        run->safe = point->sequence;
+        run->safe_point = *point;
         for (uint32_t c = 0; c < run->n_columns; c++)
             run->columns[c].safe_items = items[c];
     }
     if (run->before)
         return;
+    if (run->safe > run->durable)
+        run->n_turns = 0;
     run->durable = run->safe;
+    run->durable_point = run->safe_point;
+    pd_kept_attributes_settle(&run->kept, run->durable);
+    run->engine->room_came = true;
     for (uint32_t c = 0; c < run->n_columns; c++)
         column_durable(run, c, run->columns[c].safe_items);
     mark_moved(run);
 }
 
 void pd_run__part_durable(pd_run *run, const pd_run_part *part) {
-    mark_safe(run, part->close.sequence, part->ends);
+    mark_safe(run, &part->end, part->ends);
 }
 
 static void mark_back(pd_event *event) {
@@ -82,13 +88,15 @@ static void mark_back(pd_event *event) {
     if (m->task.sync)
         run->sync_out = false;
     pd_run__back(run, &m->task.task);
-    if (run->state != PD_RUN_FAILED) {
+    if (run->state != PD_RUN_FAILED && m->task.task.result == 0) {
         for (uint32_t c = 0; c < run->n_columns; c++)
             if (m->items[c] > run->columns[c].written_items)
                 run->columns[c].written_items = m->items[c];
         if (m->task.sync) {
             run->n_syncs++;
-            mark_safe(run, m->task.mark.sequence, m->items);
+            run->sync_wanted = run->sync_wanted || run->sync_again;
+            run->sync_again = false;
+            mark_safe(run, &m->point, m->items);
         }
         if (run->summary.replay.on)
             pd_run_summary_kick(run);
@@ -114,6 +122,7 @@ static void mark_make(pd_run *run, pd_run_mark *m, bool sync) {
     for (uint32_t c = 0; c < run->n_columns; c++)
         mark_copy_column(m, c);
     m->out = true;
+    pd_run__point_take(run, &m->point);
     m->task = (pd_mark_task){
         .task = {.event.happened = mark_back, .kind = PD_TASK_MARK},
         .sync = sync,
@@ -174,7 +183,7 @@ static void mark_tick(uv_timer_t *timer) {
 }
 
 void pd_run__mark_due(pd_run *run) {
-    if (run->state != PD_RUN_RUNNING || (run->synced == run->received && !run->sync_wanted))
+    if (run->state != PD_RUN_RUNNING || run->turning || (run->synced == run->received && !run->sync_wanted))
         return;
     if (!run->sync_out && (run->sync_wanted || sync_is_early(run)))
         mark_now(run);

@@ -278,6 +278,7 @@ static void open_fill(open_request *request, const pd_run *run, bool counter) {
     request->open.clock = (d7_tail_clock){.monotonic_ns = uv_hrtime(), .utc_ns = (int64_t)pd_utc_ns()};
     request->open.name = request->name;
     request->open.counter = counter;
+    request->open.displaces = run->part->displaces;
     request->open.datasets = request->datasets;
     request->open.n_datasets = run->n_columns;
 }
@@ -345,7 +346,7 @@ static int run_build(pd_run *run, const pd_run_spec *spec, pd_refusal *why) {
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     run->dropped.allowed = spec->drop;
     if (pd_run__part_init(run, spec) != 0 ||
-        pd_kept_attributes_set(&run->kept, spec->attributes, spec->n_attributes) != 0)
+        pd_kept_attributes_set(&run->kept, 0, spec->attributes, spec->n_attributes) != 0)
         return pd_refuse(why, PHOTON__ERROR_CODE__ERROR_NO_ROOM, "", "out of memory");
     if (run_count_attributes(run, spec, why) != 0)
         return -1;
@@ -383,13 +384,14 @@ int pd_run__make(pd_run **ret, pd_engine *engine, const pd_run_spec *spec, pd_ru
     run->stop_elapsed_ms = spec->stop_elapsed_ms;
     run->warned = spec->warned;
     pd_list_init(&run->order);
-    pd_run_summary_prepare(run);
+    pd_run_summary_prepare(run, spec);
     pd_rate_init(&run->photon_rate);
     pd_rate_init(&run->byte_rate);
     if (run_build(run, spec, why) != 0 || run_describe(run, spec, why) != 0) {
         pd_run__free(run);
         return -1;
     }
+    pd_run__point_take(run, &run->durable_point);
     *ret = run;
     return 0;
 }
@@ -424,6 +426,7 @@ void pd_run__free(pd_run *run) {
     free(run->own_time_base);
     free(run->own_open);
     pd_run__part_free(run);
+    pd_run__turn_free(run);
     free(run->profile);
     free(run->path);
     free(run);

@@ -21,7 +21,8 @@
 enum {
     PARTS_INDEX_MARGIN = 1 << 20, /* that is left of the largest index, for what is on its way */
     PARTS_INDEX_LEAST =
-        256 << 20,        /* column bytes that a part has at least, whatever its index holds of attributes */
+        256 << 20, /* column bytes that a part has at least, whatever its index holds of attributes */
+    PARTS_OWN_ATTRIBUTES = 10,
     PARTS_RETRY_MS = 500, /* between attempts at a new file */
     PARTS_ATTEMPTS = 20   /* but for a full disk */
 };
@@ -32,7 +33,7 @@ enum {
 
 bool pd_run__part_may_begin(const pd_run *run) {
     const pd_run_part *other = &run->parts[run->part == &run->parts[0]];
-    return run->state == PD_RUN_RUNNING && run->part->file && !other->in_use &&
+    return run->state == PD_RUN_RUNNING && !run->turning && run->part->file && !other->in_use &&
            run->received > run->part->first_sequence && run->dropped.owed == 0;
 }
 
@@ -54,7 +55,7 @@ bool pd_run__part_is_due(const pd_run *run) {
 /* ---- what the file says of its place ---- */
 
 typedef struct part_words {
-    char sequence[24], photon[24], ms[24], tag[24], lost[24], dropped[24];
+    char sequence[24], photon[24], ms[24], tag[24], lost[24], dropped[24], owed[24];
     char *items;
 } part_words;
 
@@ -94,7 +95,7 @@ static size_t part_place(const pd_run *run, part_words *w, pd_attribute *out) {
 static int part_ask(pd_run *run) {
     char name[PD_PART_NAME_BYTES + 1];
     part_words w = {.items = part_items(run)};
-    pd_attribute *list = calloc(run->kept.n + 8, sizeof *list);
+    pd_attribute *list = calloc(run->kept.n + PARTS_OWN_ATTRIBUTES, sizeof *list);
     int failed = -1;
     if (w.items && list) {
         size_t n = run->kept.n;
@@ -112,6 +113,12 @@ static int part_ask(pd_run *run) {
             part_number(w.dropped, run->dropped.photons);
             list[n++] = (pd_attribute){"photond.dropped_before", w.dropped};
         }
+        if (run->dropped.owed > 0) {
+            part_number(w.owed, run->dropped.owed);
+            list[n++] = (pd_attribute){"photond.owed_ms", w.owed};
+        }
+        if (run->part->instead)
+            list[n++] = (pd_attribute){"photond.instead", "1"};
         failed = pd_run__ask_for_file(run, pd_datadir_part_name(name, run->name, run->part->number), false,
                                       list, n);
     }
@@ -124,7 +131,7 @@ static int part_ask(pd_run *run) {
 
 static void part_ask_again(uv_timer_t *timer) {
     pd_run *run = timer->data;
-    if (run->state == PD_RUN_FAILED || run->state == PD_RUN_ENDED)
+    if ((run->turning && !run->reopening) || run->state == PD_RUN_FAILED || run->state == PD_RUN_ENDED)
         return;
     if (part_ask(run) != 0)
         pd_run__fail(run, "out of memory for its next file");
@@ -134,12 +141,20 @@ static void part_ask_again(uv_timer_t *timer) {
 /* A full disk is a pause, and what else keeps a file from being made may pass (descriptors of other programs). */
 static void part_refused(pd_run *run, const pd_open_task *open) {
     pd_run_part *part = run->part;
+    if (part->instead && open->outcome != PD_OPEN_TAKEN) {
+        pd_error why = {""};
+        pd_error_set(&why, "%s; and its next file cannot be made: %s", run->turn_why.text, open->why.text);
+        pd_run__fail(run, why.text);
+        return;
+    }
     bool waits = open->outcome == PD_OPEN_NOROOM && !run->engine->stopping;
     if (part->attempts == 0)
         pd_log(PD_LOG_WARNING, "run %s: its next file cannot be made, it is tried again: %s", run->name,
                open->why.text);
-    if (open->outcome == PD_OPEN_TAKEN)
+    if (open->outcome == PD_OPEN_TAKEN) {
         part->number++;
+        part->displaces = false;
+    }
     part->attempts += !waits;
     if (part->attempts > PARTS_ATTEMPTS)
         pd_run__fail(run, open->why.text);
@@ -149,7 +164,8 @@ static void part_refused(pd_run *run, const pd_open_task *open) {
 }
 
 void pd_run__part_opened(pd_run *run, const pd_open_task *open) {
-    if (open->outcome != PD_OPEN_DONE && run->state != PD_RUN_FAILED) {
+    bool waited_for = run->state != PD_RUN_FAILED && (!run->turning || run->reopening);
+    if (open->outcome != PD_OPEN_DONE && waited_for) {
         part_refused(run, open);
     } else if (open->outcome == PD_OPEN_DONE) {
         run->part->file = open->task.file;
@@ -159,6 +175,8 @@ void pd_run__part_opened(pd_run *run, const pd_open_task *open) {
             pd_run__hold(run, run->before->number, false);
         pd_log(PD_LOG_INFO, "run %s: goes on in %s.photons after batch %" PRIu64, run->name, open->given_name,
                run->part->first_sequence);
+        if (run->reopening)
+            pd_run__turn_over(run);
     }
     if (run->state != PD_RUN_FAILED)
         pd_run__flush(run);
@@ -185,6 +203,25 @@ static void part_place_columns(pd_run *run) {
     }
 }
 
+/* The next part, after what was received. */
+static void part_enter(pd_run *run, pd_run_part *part, uint32_t number) {
+    part->number = number;
+    part->in_use = true;
+    part->was_there = false;
+    part->attempts = 0;
+    part->first_sequence = run->received;
+    part->first_photon = run->groups[run->photon_group].items;
+    part->began_ns = uv_hrtime();
+    part->began_bytes = run->received_bytes;
+    run->part = part;
+    run->marked = run->synced = run->received;
+    run->synced_bytes = run->received_bytes;
+    part_place_columns(run);
+    pd_run__records_part(run);
+    if (part_ask(run) != 0)
+        pd_run__fail(run, "out of memory for its next file");
+}
+
 void pd_run__part_begin(pd_run *run) {
     pd_run_part *old = run->part, *part = &run->parts[old == &run->parts[0]];
     assert(pd_run__part_may_begin(run));
@@ -193,30 +230,25 @@ void pd_run__part_begin(pd_run *run) {
     pd_run__seal_all(run);
     pd_run__last_attributes(run);
     pd_run__order_close(old);
-    uint64_t photons = run->groups[run->photon_group].items;
-    pd_rebase_begin(&run->rebase, photons - old->first_photon);
-    part->number = old->number + 1;
-    part->in_use = true;
-    part->attempts = 0;
-    part->first_sequence = run->received;
-    part->first_photon = photons;
-    part->began_ns = uv_hrtime();
-    part->began_bytes = run->received_bytes;
+    pd_rebase_begin(&run->rebase, run->groups[run->photon_group].items - old->first_photon);
     run->before = old;
-    run->part = part;
-    run->marked = run->synced = run->received;
-    run->synced_bytes = run->received_bytes;
-    part_place_columns(run);
-    pd_run__records_part(run);
-    if (part_ask(run) != 0)
-        pd_run__fail(run, "out of memory for its next file");
-    else
-        pd_run__flush(run);
+    part->instead = part->displaces = false;
+    part_enter(run, part, old->number + 1);
+    pd_run__flush(run);
+}
+
+void pd_run__part_instead(pd_run *run, uint32_t number, bool displaces) {
+    run->before = NULL;
+    run->parts[0].displaces = displaces;
+    run->parts[0].instead = true;
+    part_enter(run, &run->parts[0], number);
 }
 
 int pd_run_rotate(pd_run *run, uint64_t *ret_until, pd_error *err) {
     if (run->state != PD_RUN_RUNNING)
         return pd_error_set(err, "run %s is not running", run->name);
+    if (run->turning)
+        return pd_error_set(err, "run %s begins a new file at this moment", run->name);
     if (run->received == run->part->first_sequence)
         return pd_error_set(err, "run %s has nothing in its file yet", run->name);
     *ret_until = run->n_parts_closed + (run->before ? 2 : 1);

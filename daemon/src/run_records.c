@@ -139,6 +139,8 @@ static int record_add(pd_run *run, pd_record_kind kind, json_t *json) {
 int pd_run_note(pd_run *run, const char *text, pd_error *err) {
     const pd_group *group = &run->groups[0];
     const char *fault = wire_attribute_fault("note", text);
+    if (run->turning)
+        return pd_error_set(err, "run %s begins a new file at this moment: say it again", run->name);
     if (fault || !*text || strlen(text) > RECORDS_NOTE_BYTES)
         return pd_error_set(err, "the note: %s",
                             fault    ? fault
@@ -178,6 +180,8 @@ static void records_loss(pd_run *run) {
 void pd_run__gap(pd_run *run, atomic_uint_fast64_t *counter, const char *cause, const char *member,
                  double value) {
     pd_count(counter, 1);
+    if (run->turning) /* it would be gone back over */
+        return;
     if (run->n_records[PD_RECORD_GAP] >= RECORDS_GAPS_MAX)
         return;
     json_t *json = pd_run__gap_json(run, &run->groups[0], run->groups[0].items, 0, cause, pd_utc_ns());

@@ -162,7 +162,9 @@ static int replay_open_columns(pd_run *run, d7_error *err) {
     uint64_t known = replay_known(run), end = known < r->limit ? known : r->limit;
     if (r->first < row)
         return D7_ERR_STATE;
-    r->ended = r->first >= known && d7_reader_state(r->reader) == D7_STATE_CLOSED;
+    uint64_t counts = pd_run__part_counts(run, r->part, group->columns[0]);
+    r->ended = r->first >= counts || (r->first >= known && d7_reader_state(r->reader) == D7_STATE_CLOSED);
+    end = end < counts ? end : counts;
     if (end <= r->first)
         return 0;
     d7_columns_options_init(&options);
@@ -218,7 +220,7 @@ void pd_run_replay_done(pd_run *run) {
         return;
     r->failed = true;
     r->on = false;
-    pd_log(PD_LOG_ERROR, "run %s: its summary cannot be made again after the restart: %s", run->name,
+    pd_log(PD_LOG_ERROR, "run %s: its summary cannot be made again from its files: %s", run->name,
            r->error.text);
 }
 

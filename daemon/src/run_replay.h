@@ -1,4 +1,5 @@
-/* After a restart a summary begins with what the files hold already: they are read again, in order, while the run goes on.
+/* After a restart, and when a run has gone back to what is durable, a summary begins with what the files hold already: they are read
+ * again, in order, while the run goes on.
  *
  *   reading    jobs of the pool, one at a time, read the file and bin; pages of what comes meanwhile are not held for
  *              the summary, they will be read as well

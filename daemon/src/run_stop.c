@@ -42,9 +42,11 @@ static uint64_t stop_bytes(const pd_run *run) {
 
 void pd_run__stop_check(pd_run *run) {
     const pd_run_stop *stop = &run->stop;
-    if (run->state != PD_RUN_RUNNING)
+    if (run->state != PD_RUN_RUNNING || run->turning)
         return;
-    if (stop->photons && run->groups[run->photon_group].items >= stop->photons)
+    if (run->close_at && run->received >= run->close_at)
+        pd_run_close(run, run->close_reason);
+    else if (stop->photons && run->groups[run->photon_group].items >= stop->photons)
         stop_run(run, "it has its photons (stop condition)");
     else if (stop->bytes && stop_bytes(run) >= stop->bytes)
         stop_run(run, "it has its size (stop condition)");

@@ -102,6 +102,7 @@ static int stored_learn(pd_run_stored *s, const char *path, pd_error *why) {
         return stored_fault(path, "out of memory", why);
     stored_time_base(s);
     s->open = pd_told_json(s->reader, "photond.open", 0);
+    s->instead = d7_reader_find_attribute(s->reader, "photond.instead") != NULL;
     s->closed = d7_reader_state(s->reader) == D7_STATE_CLOSED;
     s->last_sequence = sequence ? strtoull(sequence, NULL, 10) : 0;
     return 0;

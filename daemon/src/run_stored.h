@@ -9,6 +9,7 @@ typedef struct pd_run_stored {
     d7_reader *reader;
     pd_run_spec spec;       /* what the attributes say; the rest is the caller's */
     bool closed;            /* the file is */
+    bool instead;           /* it was begun behind what was durable of a part that failed */
     uint64_t last_sequence; /* photond.sequence of a closed file */
     pd_dataset *datasets;   /* [spec.n_datasets]; texts are the reader's, or of the JSON */
     pd_attribute *attributes;

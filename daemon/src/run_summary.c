@@ -290,7 +290,7 @@ static void summary_kick_replay(pd_run *run) {
 
 void pd_run_summary_kick(pd_run *run) {
     pd_run_summary *s = &run->summary;
-    if (!s->summary || s->busy || run->state == PD_RUN_FAILED)
+    if (!s->summary || s->busy || run->turning || run->state == PD_RUN_FAILED)
         return;
     if (s->replay.on || s->replay.failed)
         summary_kick_replay(run);
@@ -333,7 +333,9 @@ void pd_run_summary_export(pd_run *run) {
 
 /* ---- life ---- */
 
-void pd_run_summary_prepare(pd_run *run) {
+void pd_run_summary_prepare(pd_run *run, const pd_run_spec *spec) {
+    run->summary.time_base = spec->time_base;
+    run->summary.options = spec->summary;
     pd_list_init(&run->summary.attributes);
     pd_snapshot_init(&run->summary.snapshot);
     pd_export_target_init(&run->summary.target, "");
@@ -361,6 +363,45 @@ int pd_run_summary_init(pd_run *run, const pd_run_spec *spec, pd_error *err) {
                               .time_base = spec->time_base,
                               .options = spec->summary};
     return pd_summary_create(&s->summary, &setup, err);
+}
+
+static int summary_renew(pd_run *run, const pd_dataset *datasets) {
+    pd_run_summary *s = &run->summary;
+    pd_error err = {""};
+    pd_summary_setup setup = {.name = run->name,
+                              .datasets = datasets,
+                              .n_datasets = run->n_columns,
+                              .attributes = run->kept.list,
+                              .n_attributes = run->kept.n,
+                              .time_base = s->time_base,
+                              .options = s->options};
+    pd_summary_free(s->summary);
+    s->summary = NULL;
+    return pd_summary_create(&s->summary, &setup, &err);
+}
+
+int pd_run_summary_anew(pd_run *run) {
+    pd_run_summary *s = &run->summary;
+    if (!s->summary)
+        return 0;
+    pd_dataset *datasets = calloc(run->n_columns, sizeof *datasets);
+    for (uint32_t c = 0; datasets && c < run->n_columns; c++)
+        datasets[c] = run->columns[c].dataset;
+    pd_run_summary_release(run);
+    s->job_attributes = pd_list_take(&s->attributes);
+    job_attributes_release(s);
+    s->freeze_wanted = s->final_wanted = s->instrument_time_known = false;
+    memset(s->binned, 0, run->n_groups * sizeof *s->binned);
+    int failed = datasets ? summary_renew(run, datasets) : -1;
+    free(datasets);
+    if (failed)
+        return -1;
+    pd_run_replay_free(run);
+    s->replay = (pd_run_replay){0};
+    s->changed = true;
+    pd_stage_in(&run->engine->stages, PD_STAGE_SUMMARY, pd_run_summary_backlog(run));
+    uv_timer_start(&s->timer, summary_tick, run->export_interval_ms, run->export_interval_ms);
+    return pd_run_replay_begin(run);
 }
 
 void pd_run_summary_start(pd_run *run) {

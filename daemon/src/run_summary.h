@@ -35,7 +35,9 @@ typedef struct pd_tile {
 } pd_tile;
 
 typedef struct pd_run_summary {
-    pd_summary *summary;   /* NULL: none for this run */
+    pd_summary *summary;    /* NULL: none for this run */
+    pd_time_base time_base; /* with which it is made */
+    pd_summary_options options;
     uint64_t *binned;      /* [groups] items handed to finished jobs */
     uint64_t *upto;        /* [groups] what the freeze that is wanted covers */
     uint64_t upto_dropped; /* photons that were dropped then */
@@ -82,10 +84,13 @@ typedef struct pd_run_summary {
 void pd_run_summary_export(struct pd_run *run);
 
 /* Makes it safe to free. */
-void pd_run_summary_prepare(struct pd_run *run);
+void pd_run_summary_prepare(struct pd_run *run, const struct pd_run_spec *spec);
 
 /* Returns 0, or -1 with err. With summaries off there is none, and all of the following do nothing. */
 PD_MUST_USE int pd_run_summary_init(struct pd_run *run, const struct pd_run_spec *spec, pd_error *err);
+
+/* The run has gone back to what its files hold, which is read again; no job is in the pool. Returns 0, or -1 when out of memory. */
+PD_MUST_USE int pd_run_summary_anew(struct pd_run *run);
 
 /* The run has its name: exports may begin. */
 void pd_run_summary_start(struct pd_run *run);

@@ -50,6 +50,27 @@ static void event_durable(void *user, pd_run *run) {
     pd_session__flushed(s, a);
 }
 
+/* What was sent since is not there any more; what is on its way is behind a hole that was told. */
+static void event_turned(void *user, pd_run *run) {
+    pd_session *s = user;
+    pd_attachment *a = pd_session__attachment(s, run);
+    Photon__ServerMessage message = PHOTON__SERVER_MESSAGE__INIT;
+    Photon__Resend resend = PHOTON__RESEND__INIT;
+    if (a->handle == 0) {
+        pd_session__send_opened(s, a);
+        return;
+    }
+    resend.run = a->handle;
+    resend.from_sequence = run->received + 1;
+    resend.text = run->turn_why.text;
+    message.body_case = PHOTON__SERVER_MESSAGE__BODY_RESEND;
+    message.resend = &resend;
+    pd_session__send(s, &message);
+    a->hole_told = run->received + 1;
+    a->close_refused = false;
+    a->told_dropped = a->told_dropped < run->received ? a->told_dropped : run->received;
+}
+
 static void event_failed_to_open(pd_session *s, const pd_run *run) {
     static const int codes[] = {
         [PD_OPEN_DONE] = CODE(RUN_FAILED),   [PD_OPEN_TAKEN] = CODE(NAME_TAKEN),
@@ -96,6 +117,7 @@ static void event_ended(void *user, pd_run *run) {
 static const pd_run_events session_run_events = {
     .opened = event_opened,
     .durable = event_durable,
+    .turned = event_turned,
     .failed = event_failed,
     .ended = event_ended,
 };

@@ -78,7 +78,8 @@ typedef struct pd_open_task {
     uint64_t epoch;
     d7_tail_clock clock;
     const char *name;
-    bool counter; /* a taken name gets one: NAME-2, NAME-3, ... */
+    bool counter;   /* a taken name gets one: NAME-2, NAME-3, ... */
+    bool displaces; /* a file of that name, of which nothing counts: it becomes NAME.photons.cut.N */
     const d7_dataset *datasets;
     size_t n_datasets;
     const d7_attribute *attributes;
@@ -178,6 +179,9 @@ const pd_datadir *pd_volume_datadir(const pd_volume *volume);
 
 /* Of a file whose task came back failed, until its drop or close is back. */
 const char *pd_file_failure(const pd_file *file);
+
+/* Whether that is the disk's: a write or a sync failed. */
+bool pd_file_disk_failed(const pd_file *file);
 
 /* Length of its index, if it were closed now. Any thread, until the drop or close is back. */
 uint64_t pd_file_index_bytes(const pd_file *file);

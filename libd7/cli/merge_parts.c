@@ -108,13 +108,21 @@ static int compare(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
 }
 
+static int compare_firsts(const merge_part *a, const merge_part *b, column_set set) {
+    return a->knows[set] && b->knows[set] ? compare(a->first[set], b->first[set]) : 0;
+}
+
+/* Of parts that begin with the same photon all but one are without any. The last tells the millisecond that it shares with those
+ * before, which an empty one does not have. */
 static int compare_places(const void *left, const void *right) {
     const merge_part *a = left, *b = right;
     int order = 0;
-    for (unsigned set = SET_PHOTONS; set < N_SETS && order == 0; set++)
-        order = a->knows[set] && b->knows[set] ? compare(a->first[set], b->first[set]) : 0;
+    for (column_set set = SET_PHOTONS; set < N_SETS && order == 0; set++)
+        order = set == SET_MS ? 0 : compare_firsts(a, b, set);
     if (order == 0 && a->has_number && b->has_number)
         order = compare(a->number, b->number);
+    if (order == 0)
+        order = compare_firsts(a, b, SET_MS);
     return order ? order : compare(a->given, b->given);
 }
 

@@ -310,7 +310,8 @@ static int recovery_run(recovery *r, d7_tail **ret_tail, d7_error *err) {
         rc = recovery_is_closed(r, &closed, &epilogue, err);
     if (rc != 0)
         return rc;
-    if (closed && (r->chosen != D7__NO_SLOT || r->slots.n_whole + r->slots.n_unsupported == 0))
+    if (closed && !r->options.end_is_beyond &&
+        (r->chosen != D7__NO_SLOT || r->slots.n_whole + r->slots.n_unsupported == 0))
         return recovery_drop_tail(r, epilogue, err);
     return r->chosen != D7__NO_SLOT ? recovery_resume(r, ret_tail, err) : nothing_chosen(r, err);
 }

@@ -12,7 +12,7 @@
 
 #include "random.h"
 
-enum { SECTOR = 512, FILES_MAX = 64, NEVER = -1 };
+enum { SECTOR = 512, FILES_MAX = 1024, NEVER = -1 };
 
 /* Something done to a file that is not synced: bytes written, or (data is NULL) a new length. */
 typedef struct change {

@@ -27,7 +27,7 @@ static const pd_dataset two[] = {
 };
 
 typedef struct told {
-    unsigned opened, durable, failed, ended;
+    unsigned opened, durable, turned, failed, ended;
     pd_open_outcome outcome;
     char failure[sizeof(pd_error)];
     uint64_t last_durable;
@@ -160,7 +160,19 @@ static inline void on_ended(void *user, pd_run *run) {
     f->told.ended++;
 }
 
-static const pd_run_events events = {on_opened, on_durable, on_failed, on_ended};
+/* What is given next is what comes after that again. */
+static inline void on_turned(void *user, pd_run *run) {
+    fixture *f = user;
+    f->told.turned++;
+    f->next_x = (uint16_t)run->groups[0].items;
+    f->next_ms = run->groups[1].items;
+}
+
+static const pd_run_events events = {.opened = on_opened,
+                                     .durable = on_durable,
+                                     .turned = on_turned,
+                                     .failed = on_failed,
+                                     .ended = on_ended};
 
 static inline bool exists(const fixture *f, const char *name) {
     char path[160];

@@ -6,6 +6,7 @@
  *   sync_ms    so long fdatasync() takes, at least
  *   pwrite     the errno with which every pwrite() fails
  *   fdatasync  the errno with which every fdatasync() fails
+ *   ..._once   the same two, but one call fails: the next, or as many later as the number has thousands
  *   partial    while it is there, pread() and pwrite() are interrupted (EINTR) every second time, and do but a part of what they were
  *              asked for; fdatasync() is interrupted every second time
  *   loop       while it is there, epoll_wait() and epoll_pwait() do not return: the loop stands still
@@ -90,6 +91,31 @@ static int fault_fails(const char *name) {
     return 1;
 }
 
+static void fault_later(const char *path, long code) {
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd >= 0) {
+        dprintf(fd, "%ld", code);
+        close(fd);
+    }
+}
+
+/* The same, once: of all threads that call one takes it. */
+static int fault_fails_once(const char *name) {
+    char path[512];
+    long code = fault_number(name);
+    if (!code || snprintf(path, sizeof path, "%s/%s", getenv("PHOTOND_FAULTS"), name) >= (int)sizeof path)
+        return 0;
+    if (code >= 1000) {
+        fault_later(path, code - 1000);
+        return 0;
+    }
+    if (unlink(path) != 0)
+        return 0;
+    fault_met(name);
+    errno = (int)code;
+    return 1;
+}
+
 static int fault_is_partial(void) {
     int fd = fault_open("partial", "", O_RDONLY);
     if (fd < 0)
@@ -113,7 +139,8 @@ int fdatasync(int fd) {
         *(void **)&real = dlsym(RTLD_NEXT, "fdatasync");
     fault_wait("hang", fd);
     fault_sleep(fault_number("sync_ms"));
-    if (fault_fails("fdatasync") || (fault_is_partial() && fault_interrupts()))
+    if (fault_fails("fdatasync") || fault_fails_once("fdatasync_once") ||
+        (fault_is_partial() && fault_interrupts()))
         return -1;
     return real(fd);
 }
@@ -140,7 +167,7 @@ ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) {
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
     fault_wait("stall", fd);
-    if (fault_fails("pwrite"))
+    if (fault_fails("pwrite") || fault_fails_once("pwrite_once"))
         return -1;
     if (!fault_is_partial())
         return real(fd, data, bytes, offset);

@@ -217,6 +217,11 @@ static void look_failures(const pd_server *server, look_views *v) {
     for (const pd_past_run *past = server->runs.oldest; past; past = past->next)
         if (past->failure)
             look_reason(v, PD_HEALTH_NOT_OK, "run %s failed: %s", past->name, past->failure);
+        else if (past->unexported)
+            look_reason(
+                v, PD_HEALTH_DEGRADED,
+                "run %s was closed, and its last export failed: what is shown of it is older, or nothing",
+                past->name);
     for (size_t i = 0; i < server->runs.n; i++) {
         const pd_run *run = server->runs.items[i];
         if (run->state == PD_RUN_FAILED)

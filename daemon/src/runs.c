@@ -50,6 +50,7 @@ static void runs_remember(pd_runs *runs, const pd_run *run) {
     snprintf(past->instance, sizeof past->instance, "%s", run->instance);
     snprintf(past->name, sizeof past->name, "%s", run->name);
     past->dropped_photons = run->dropped.photons;
+    past->unexported = run->summary.last_failed;
     if (run->failure.text[0])
         past->failure = strdup(run->failure.text);
     else

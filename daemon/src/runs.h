@@ -13,7 +13,8 @@ typedef struct pd_past_run {
     char instance[PD_INSTANCE_BYTES + 1];
     char name[PD_RUN_NAME_BYTES + 1];
     bool failed;
-    char *failure; /* NULL: it was closed */
+    bool unexported; /* its last export failed */
+    char *failure;   /* NULL: it was closed */
     uint64_t dropped_photons;
     uint8_t *closed; /* [closed_bytes] a ServerMessage with Closed, handle 0 */
     size_t closed_bytes;

@@ -143,7 +143,26 @@ def the_own_folder_is_made_anew():
         assert "made anew" in daemon.log()
 
 
-CASES = [while_it_grows, at_the_close, at_the_stop, a_renamed_data_folder_is_the_same, the_own_folder_is_made_anew]
+def a_last_export_that_fails_is_told():
+    """The run is closed and whole; that its summaries are not there is told also when it has ended."""
+    with photond.Daemon(config=dict(CONFIG, export_interval_s=3600)) as daemon:
+        c = ingest.Connection(daemon.tcp)
+        c.hello()
+        run = c.open("unshown")
+        c.batch(run, stored.photons(np.random.default_rng(4), 1000))
+        os.mkdir(daemon.path("unshown.daf"))
+        c.close(run)
+        status = daemon.status()
+        assert (status["health"], status["counters"]["exports_failed"]) == ("degraded", 1), status
+        assert any("run unshown was closed, and its last export failed" in r for r in status["reasons"]), status["reasons"]
+        assert stored.File(daemon.path("unshown.photons")).state == "closed"
+        c.close(c.open("shown"))
+        assert os.path.exists(daemon.path("shown.daf/daf.json")) and os.listdir(daemon.path("unshown.daf")) == []
+        c.drop()
+
+
+CASES = [while_it_grows, at_the_close, at_the_stop, a_renamed_data_folder_is_the_same, the_own_folder_is_made_anew,
+         a_last_export_that_fails_is_told]
 
 
 if __name__ == "__main__":

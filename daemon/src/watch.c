@@ -59,7 +59,7 @@ static void watch_still(pd_watch *watch, uint64_t ms) {
     snprintf(line, sizeof line,
              "the loop has stood still for %.1f s: nothing is received, and nobody is answered",
              (double)ms / 1e3);
-    pd_log(PD_LOG_ERROR, "%s%s", line, watch->watchdog_ms ? "; the watchdog is not fed" : "");
+    pd_log(PD_LOG_WARNING, "%s%s", line, watch->watchdog_ms ? "; the watchdog is not fed" : "");
     atomic_store(&watch->stood_still, true);
     pd_service_status(line);
 }
@@ -82,7 +82,7 @@ static void *watch_run(void *arg) {
     while (!watch->ending) {
         watch_sleep(watch);
         uint64_t beaten = atomic_load(&watch->beaten_ns), now = uv_hrtime();
-        uint64_t ms = now > beaten ? (now - beaten) / NS_PER_MS : 0;
+        uint64_t ms = beaten && now > beaten ? (now - beaten) / NS_PER_MS : 0;
         if (ms >= WATCH_STILL_MS && !told && !watch->ending)
             watch_still(watch, ms);
         told = ms >= WATCH_STILL_MS;
@@ -127,7 +127,6 @@ void pd_watch_start(pd_watch *watch, const pd_look *look) {
     uv_timer_init(look->server->engine->loop, &watch->timer);
     watch->timer.data = watch;
     uv_timer_start(&watch->timer, watch_tick, 0, watch->period_ms);
-    atomic_init(&watch->beaten_ns, uv_hrtime());
     uv_timer_init(look->server->engine->loop, &watch->beat);
     watch->beat.data = watch;
     uv_timer_start(&watch->beat, watch_beat, 0, WATCH_BEAT_MS);

@@ -26,7 +26,7 @@ typedef struct pd_watch {
     char line[PD_LOOK_LINE_BYTES];
 
     uv_timer_t beat;
-    atomic_uint_fast64_t beaten_ns; /* when the loop turned last */
+    atomic_uint_fast64_t beaten_ns; /* when the loop turned last; 0: it has not begun */
     atomic_bool stood_still;        /* the manager was told that it does */
     pthread_t eye;
     bool has_eye;

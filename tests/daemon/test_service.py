@@ -31,7 +31,7 @@ def ready_and_status_and_stop():
         told.wait(lambda n: n.get("READY") == "1")
         record(daemon, "one")
         assert told.keys() == ["READY"], told.notices
-        line = told.wait(lambda n: n.get("STATUS", ""))
+        line = told.wait(lambda n: "runs open" in n.get("STATUS", "") and n["STATUS"])
         assert re.search(r"runs open, .* photons/s, .* to the disk, .* free; ok", line), line
         with ingest.Connection(daemon.tcp) as c:
             c.hello("live")

@@ -19,7 +19,7 @@ def main():
         told = daemon.manager
         photond.wait_for(lambda: told.count("WATCHDOG") >= 2)
         daemon.fault("loop")
-        photond.wait_for(lambda: "error the loop has stood still for" in daemon.log())
+        photond.wait_for(lambda: "warning the loop has stood still for" in daemon.log())
         told.wait(lambda n: "the loop has stood still for" in n.get("STATUS", ""))
         code, said = check(daemon)
         assert code == 2 and "photond is silent" in said, (code, said)

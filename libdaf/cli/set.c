@@ -248,14 +248,43 @@ static int store_in(request *r, daf *d) {
     return command_close(&command_set, d, rc ? command_fail(&command_set, &err) : CLI_OK);
 }
 
+/* Whether a new repository could take it, so that none is made for what is then refused. */
+static int rehearse(const request *r) {
+    daf_error err;
+    daf *d;
+    if (r->target.kind == TARGET_VECTOR || r->target.kind == TARGET_MATRIX)
+        return cli_fail(&command_set, "%s: a new repository has no axis \"%s\"", r->path, r->target.axis);
+    int rc = daf_open_memory(&d, NULL, &err);
+    if (rc == 0) {
+        rc = store(d, r, &err);
+        daf_free(d);
+    }
+    return rc ? command_fail(&command_set, &err) : CLI_OK;
+}
+
+static int open_target(const request *r, daf **ret, cli_pool *pool) {
+    daf_options opening;
+    daf_executor executor;
+    daf_error err;
+    command_options(&opening, &executor, pool);
+    int rc = daf_open(ret, r->path, "r+", &opening, &err);
+    if (rc == 0)
+        return CLI_OK;
+    if (!r->create || rc != DAF_ERR_NOT_DAF)
+        return command_fail(&command_set, &err);
+    int code = rehearse(r);
+    return code ? code : command_open(&command_set, ret, r->path, "w+", pool);
+}
+
 static int run(const cli_command *self, int argc, char **argv) {
     request r = {0};
     daf *d;
     int code = parse_arguments(&r, argc, argv);
+    (void)self;
     if (code >= 0)
         return code;
     cli_pool *pool = cli_pool_new(0);
-    code = read_values(&r) != 0 ? CLI_USAGE : command_open(self, &d, r.path, r.create ? "w+" : "r+", pool);
+    code = read_values(&r) != 0 ? CLI_USAGE : open_target(&r, &d, pool);
     if (code == CLI_OK)
         code = store_in(&r, d);
     cli_pool_free(pool);

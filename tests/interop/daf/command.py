@@ -165,6 +165,13 @@ def refuses(path):
          data=b"[[1,2,3],[4]]")
     says("exists already", "set", path, "vector", "x", "label", "--type", "String", data=b"a\nb\nc\n")
     says("holds a /", "set", path, "scalar", "../up", "--value", "1")
+    # what is refused makes no repository, of any kind
+    for new in (path + "-new", path + "-new.daf.zip", path + "-new.dafs.zip#/g"):
+        says("holds a /", "set", new, "scalar", "a/b", "--value", "1", "--create")
+        says("given twice", "set", new, "axis", "a", "--create", data=b"x\nx\n")
+        says("a new repository has no axis", "set", new, "vector", "x", "v", "--type", "Int8", "--create", data=b"1\n")
+        says("is reserved", "set", path, "vector", "x", "name", "--type", "Int8", "--create", data=b"1\n1\n1\n")
+        assert not os.path.exists(new.partition("#")[0]), new
     says("no whole number", "set", path, "vector", "x", "new", "--type", "Int32", "--format", "raw", data=b"12345")
     says("no NumPy array", "set", path, "vector", "x", "new", "--format", "npy", data=b"junk")
     says("has 2 dimensions, not 1", "set", path, "vector", "x", "new", "--format", "npy",

@@ -405,6 +405,35 @@ static int resolve_hole(survey *s, const hole *h, d7_error *err) {
     return 0;
 }
 
+/* Do the page before a hole and what ends it stand where an index lists them? Then nothing was taken out or put in. */
+static bool stands_as_listed(const survey *s, const hole *h) {
+    const d7__claims *c = &s->claims;
+    if (!d7__claims_seen(c, h->n_seen - 1)->listed)
+        return false;
+    for (size_t k = 0; k < c->n_indexes; k++)
+        if (c->indexes[k].offset == h->to && c->indexes[k].standing == D7__CLAIM_SOUND)
+            return true;
+    return h->n_seen < c->n_seen && d7__claims_seen_offset(c, h->n_seen) == h->to &&
+           d7__claims_seen(c, h->n_seen)->listed;
+}
+
+/* Can what broke the hole not have begun in the page before? Its length tells, but for raw values; there the entry behind must still
+ * begin as a page does, so that only its length in the framing has changed. */
+static int is_beyond_doubt(survey *s, const hole *h, bool *ret, d7_error *err) {
+    uint32_t ds = (uint32_t)d7__claims_seen(&s->claims, h->n_seen - 1)->dataset_id;
+    uint64_t left = s->r->source.size - h->from - 2;
+    size_t n = left < D7__ENTRY_HEAD ? (size_t)left : D7__ENTRY_HEAD;
+    const uint8_t *p;
+    d7__head head;
+    *ret = stands_as_listed(s, h);
+    if (!*ret || !d7__payload_is_raw(s->r->header.datasets[ds].type))
+        return 0;
+    int rc = d7__source_get(&s->r->source, h->from + 2, n, &p, err);
+    *ret = rc == 0 && d7__head_parse(p, n, &head) && head.kind == D7__KIND_DATA &&
+           head.dataset_id < s->r->header.n_datasets;
+    return rc;
+}
+
 /* Where bytes of a page were taken out or put in its length still leads to the end that it had, in the midst of the next entry: a
  * page that ends where nothing begins has changed. Zeros and another block say nothing of the page before. */
 static int suspect_page_before(survey *s, const hole *h, d7_error *err) {
@@ -419,6 +448,9 @@ static int suspect_page_before(survey *s, const hole *h, d7_error *err) {
     if (rc != 0 || (p[0] == 0 && p[1] == 0))
         return rc;
     rc = read_head(s, h->from, &good, &head, &end, err);
+    if (rc != 0 || good)
+        return rc;
+    rc = is_beyond_doubt(s, h, &good, err);
     if (rc == 0 && !good)
         d7__claims_seen(&s->claims, h->n_seen - 1)->suspect = true;
     return rc;

@@ -130,6 +130,65 @@ static void rows_before_the_page_are_kept(void **state) {
     recording_free(r);
 }
 
+/* A page whose length in the framing is too large loses itself alone, and not the page before: all that follows stands as listed. */
+static void a_length_too_large_loses_one_page(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1, true);
+    size_t n = 0;
+    for (uint32_t c = 0; c <= COLUMN_AAT; c++)
+        for (uint64_t item = 200; item + 600 < r->items[c]; item += 531) {
+            d7_repair_report report;
+            put_source(r, r->bytes, r->n_bytes);
+            d7_page_info page = page_at(r, c, item);
+            if (page.offset % D7_BLOCK_BYTES < 300 || page.offset % D7_BLOCK_BYTES + 600 > D7_BLOCK_BYTES)
+                continue;
+            uint8_t *bytes = malloc(r->n_bytes);
+            memcpy(bytes, r->bytes, r->n_bytes);
+            bytes[page.offset] = bytes[page.offset + 1] = 0xFF;
+            put_source(r, bytes, r->n_bytes);
+            repair_and_check(r, &report);
+            for (uint32_t k = 0; k < N_COLUMNS; k++)
+                assert_int_equal(report.datasets[k].lost, k == c ? page.n_items : 0);
+            assert_int_equal(report.n_gaps, 1);
+            assert_int_equal(report.gaps[0].source_item, page.first_item);
+            n++;
+            d7_repair_report_free(&report);
+            free(bytes);
+        }
+    assert_true(n > 3);
+    recording_free(r);
+}
+
+/* Changes a byte of a page's values so that it holds one item more, or one less. */
+static void change_count(recording *r, const d7_page_info *page, bool more) {
+    uint8_t *at = r->bytes + page->offset + 20;
+    while ((*at & 0x80) != (more ? 0x80 : 0))
+        at++;
+    *at ^= 0x80;
+}
+
+/* One page of a column holds one item too many, and one behind a place of unknown content one too few: that they make up for one
+ * another says nothing. */
+static void what_is_behind_a_hole_justifies_nothing(void **state) {
+    (void)state;
+    recording *r = recording_make(3072, 128, 1000, false);
+    d7_repair_report report;
+    d7_page_info first = page_at(r, COLUMN_Y, 512), second = page_at(r, COLUMN_Y, 2816),
+                 hole = page_at(r, COLUMN_OTHER, 512);
+    assert_true(first.offset < hole.offset && hole.offset < second.offset);
+    change_count(r, &first, true);
+    change_count(r, &second, false);
+    r->bytes[hole.offset + TAG] ^= 0x08;
+    put_source(r, r->bytes, r->n_bytes);
+    repair_and_check(r, &report);
+    assert_true(report.unknown_from == hole.offset);
+    assert_int_equal(report.n_gaps, 1);
+    assert_int_equal(report.gaps[0].source_item, 512);
+    assert_int_equal(report.gaps[0].n_items, 128);
+    d7_repair_report_free(&report);
+    recording_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_bit_of_a_tag_is_damage),
@@ -137,6 +196,8 @@ int main(void) {
         cmocka_unit_test(an_island_that_is_no_message_loses_nothing),
         cmocka_unit_test(another_dataset_is_told),
         cmocka_unit_test(rows_before_the_page_are_kept),
+        cmocka_unit_test(a_length_too_large_loses_one_page),
+        cmocka_unit_test(what_is_behind_a_hole_justifies_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,11 +110,12 @@ static int check_bytes(check *c, const json_t *certificate) {
 /* The checksums beside it are evidence only. */
 static int check_checksums(check *c, const json_t *certificate) {
     const json_t *checksums = json_object_get(certificate, "checksums");
-    char hex[PROOF_HEX_BYTES], *path = NULL;
+    char hex[PROOF_HEX_BYTES];
     uint64_t found;
     if (!json_is_object(checksums))
         return 0;
-    if (asprintf(&path, "%s%s", c->path, D7_CHECKSUMS_SUFFIX) < 0)
+    char *path = command_beside(c->path, "", D7_CHECKSUMS_SUFFIX);
+    if (!path)
         return command_fail(c->self, "out of memory");
     int code = digest_of(c, path, &found, hex);
     free(path);

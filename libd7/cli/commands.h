@@ -28,6 +28,10 @@ int command_fail(const command *self, const char *format, ...) __attribute__((fo
 int command_open(const command *self, const char *path, bool unframed, cli_pool *pool,
                  d7_reader **ret_reader);
 
+/* What lies beside a file, by its own name where the path is a link: the path with `other` in place of `suffix` at its end, to be
+ * freed. NULL: it does not end so, or memory has run out. */
+char *command_beside(const char *path, const char *suffix, const char *other);
+
 /* A d7_progress_fn whose ctx is a cli_progress that was started. */
 int command_progress(void *bar, uint64_t done, uint64_t total);
 

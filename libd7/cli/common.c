@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "certificate.h"
@@ -27,14 +28,21 @@ int command_fail(const command *self, const char *format, ...) {
     return CLI_USAGE;
 }
 
+char *command_beside(const char *path, const char *suffix, const char *other) {
+    struct stat st;
+    char *real = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL, *beside = NULL;
+    const char *file = real ? real : path;
+    size_t n = strlen(file), end = strlen(suffix);
+    if (n > end && strcmp(file + n - end, suffix) == 0 &&
+        asprintf(&beside, "%.*s%s", (int)(n - end), file, other) < 0)
+        beside = NULL;
+    free(real);
+    return beside;
+}
+
 char *certificate_beside(const char *path) {
-    static const char suffix[] = ".photons";
-    size_t n = strlen(path), end = sizeof suffix - 1;
-    char *beside = NULL;
-    if (n <= end || strcmp(path + n - end, suffix) != 0 ||
-        asprintf(&beside, "%.*s" CERTIFICATE_SUFFIX, (int)(n - end), path) < 0)
-        return NULL;
-    if (access(beside, F_OK) == 0)
+    char *beside = command_beside(path, ".photons", CERTIFICATE_SUFFIX);
+    if (beside && access(beside, F_OK) == 0)
         return beside;
     free(beside);
     return NULL;

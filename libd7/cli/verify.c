@@ -91,8 +91,8 @@ static int write_checksums(const command *self, const verify_job *job, d7_reader
     result_file result;
     cli_progress bar;
     d7_error err;
-    char *path = NULL;
-    if (asprintf(&path, "%s%s", job->path, D7_CHECKSUMS_SUFFIX) < 0)
+    char *path = command_beside(job->path, "", D7_CHECKSUMS_SUFFIX);
+    if (!path)
         return command_fail(self, "out of memory");
     int code = result_begin(self, path, true, &result);
     free(path);

@@ -72,7 +72,7 @@ static int read_head(d7__sums_reader *s, d7_error *err) {
 
 int d7__sums_open(d7__sums_reader *s, const d7_io *io, const d7_alloc *alloc, const char *path, int flags,
                   d7_error *err) {
-    *s = (d7__sums_reader){.alloc = alloc, .path = d7__tail_path(alloc, path, D7_CHECKSUMS_SUFFIX)};
+    *s = (d7__sums_reader){.alloc = alloc, .path = d7__beside(io, alloc, path, D7_CHECKSUMS_SUFFIX)};
     s->records = d7__new(alloc, D7__SUMS_BLOCK_MAX * D7__SUM_BYTES);
     int rc = s->path && s->records ? d7__tail_file_open(&s->file, io, s->path, flags, 0, err)
                                    : d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", path);

@@ -65,7 +65,7 @@ int d7_reader_write_checksums(d7_reader *r, const char *path, d7_progress_fn *pr
     size_t window = r->source.window_bytes;
     if (r->held)
         return d7__fail(err, D7_ERR_LOCKED, 0, D7_NO_OFFSET, "%s: a writer holds this file", r->source.path);
-    char *beside = path ? NULL : d7__tail_path(&r->alloc, r->source.path, D7_CHECKSUMS_SUFFIX);
+    char *beside = path ? NULL : d7__beside(&r->io, &r->alloc, r->source.path, D7_CHECKSUMS_SUFFIX);
     if ((!path && !beside) || d7__sums_writer_init(&w, &r->io, &r->alloc, path ? path : beside) != 0) {
         d7__release(&r->alloc, beside);
         return d7__reader_no_memory(r, err);

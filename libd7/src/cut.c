@@ -81,10 +81,11 @@ int d7__cut_sync_folder(const d7_io *io, const char *path, d7_error *err) {
     return rc < 0 ? d7__fail(err, D7_ERR_IO, -rc, D7_NO_OFFSET, "%s: syncing its folder failed", path) : 0;
 }
 
-static int cut_keep(const d7__cut *cut, char *path, size_t cap, uint32_t *ret_number, d7_error *err) {
+static int cut_keep(const d7__cut *cut, const char *file, char *path, size_t cap, uint32_t *ret_number,
+                    d7_error *err) {
     for (uint32_t n = 0; n <= NUMBER_MAX; n++) {
         bool done;
-        snprintf(path, cap, "%s.cut.%" PRIu32, cut->from->path, n);
+        snprintf(path, cap, "%s.cut.%" PRIu32, file, n);
         int rc = cut_keep_as(cut, path, &done, err);
         if (rc == 0 && done)
             rc = d7__cut_sync_folder(cut->from->io, path, err);
@@ -100,11 +101,12 @@ static int cut_keep(const d7__cut *cut, char *path, size_t cap, uint32_t *ret_nu
 }
 
 int d7__cut_keep(const d7__cut *cut, uint32_t *ret_number, d7_error *err) {
-    size_t cap = strlen(cut->from->path) + SUFFIX_BYTES;
-    char *path = d7__new(cut->alloc, cap);
-    if (!path)
-        return d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", cut->from->path);
-    int rc = cut_keep(cut, path, cap, ret_number, err);
+    char *file = d7__beside(cut->from->io, cut->alloc, cut->from->path, "");
+    size_t cap = file ? strlen(file) + SUFFIX_BYTES : 0;
+    char *path = file ? d7__new(cut->alloc, cap) : NULL;
+    int rc = path ? cut_keep(cut, file, path, cap, ret_number, err)
+                  : d7__fail(err, D7_ERR_NOMEM, 0, D7_NO_OFFSET, "%s: out of memory", cut->from->path);
     d7__release(cut->alloc, path);
+    d7__release(cut->alloc, file);
     return rc;
 }

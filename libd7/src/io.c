@@ -146,6 +146,19 @@ static int io_allocate(void *ctx, void *file, uint64_t offset, uint64_t bytes) {
     return fallocate(d7__io_fd(file), FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0 ? 0 : -errno;
 }
 
+static int io_resolve(void *ctx, const char *path, char *ret_path, size_t cap) {
+    struct stat st;
+    (void)ctx;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return -EINVAL;
+    char *real = realpath(path, NULL);
+    int rc = !real ? -errno : strlen(real) < cap ? 0 : -ENAMETOOLONG;
+    if (rc == 0)
+        strcpy(ret_path, real);
+    free(real);
+    return rc;
+}
+
 const d7_io *d7_io_system(void) {
     static const d7_io system_io = {
         .open = io_open,
@@ -162,6 +175,7 @@ const d7_io *d7_io_system(void) {
         .set_group = io_set_group,
         .same = io_same,
         .allocate = io_allocate,
+        .resolve = io_resolve,
     };
     return &system_io;
 }

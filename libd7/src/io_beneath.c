@@ -129,6 +129,7 @@ d7_io d7_io_beneath(const d7_io_folder *folder) {
     d7_io io = *d7_io_system();
     io.ctx = (void *)(uintptr_t)folder;
     io.open = beneath_open;
+    io.resolve = NULL; /* there are no links */
     io.remove = beneath_remove;
     io.sync_directory = beneath_sync_directory;
     io.same = beneath_same;

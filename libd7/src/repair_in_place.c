@@ -294,7 +294,7 @@ static int change(closing *c, d7_error *err) {
 /* ---- all of it ---- */
 
 static int no_tail_beside(const closing *c, d7_error *err) {
-    char *path = d7__tail_path(&c->r->alloc, c->path, D7_TAIL_SUFFIX);
+    char *path = d7__beside(&c->r->io, &c->r->alloc, c->path, D7_TAIL_SUFFIX);
     void *file;
     if (!path)
         return d7__reader_no_memory(c->r, err);
@@ -302,8 +302,9 @@ static int no_tail_beside(const closing *c, d7_error *err) {
     d7__release(&c->r->alloc, path);
     if (rc == 0)
         c->r->io.close(c->r->io.ctx, file);
-    return rc == -ENOENT ? 0
-                         : refuse(c, "there is a tail beside it, by which its recorder will recover it", err);
+    return rc == -ENOENT || rc == -ENAMETOOLONG
+               ? 0
+               : refuse(c, "there is a tail beside it, by which its recorder will recover it", err);
 }
 
 /* Are there pages behind a hole, which the reader leaves out? */

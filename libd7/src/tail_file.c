@@ -8,6 +8,8 @@
 #include "error.h"
 #include "tail_slot.h"
 
+enum { PATH_BYTES = 4096 };
+
 /* ---- one file ---- */
 
 static int file_failed(const d7__tail_file *f, int rc, uint64_t offset, const char *what, d7_error *err) {
@@ -22,8 +24,8 @@ int d7__tail_file_open(d7__tail_file *f, const d7_io *io, const char *path, int 
                        d7_error *err) {
     d7__tail_file opened = {.io = io, .path = path};
     int rc = io->open(io->ctx, path, flags, mode, &opened.file);
-    if (rc == -ENOENT)
-        return d7__fail(err, D7_ERR_NOTFOUND, ENOENT, D7_NO_OFFSET, "%s: cannot be opened", path);
+    if (rc == -ENOENT || (rc == -ENAMETOOLONG && !(flags & D7_IO_CREATE)))
+        return d7__fail(err, D7_ERR_NOTFOUND, -rc, D7_NO_OFFSET, "%s: cannot be opened", path);
     if (rc == -EEXIST)
         return d7__fail(err, D7_ERR_EXISTS, EEXIST, D7_NO_OFFSET, "%s: cannot be created", path);
     if (rc < 0)
@@ -110,6 +112,12 @@ char *d7__tail_path(const d7_alloc *alloc, const char *path, const char *suffix)
         memcpy(joined + n, suffix, more);
     }
     return joined;
+}
+
+char *d7__beside(const d7_io *io, const d7_alloc *alloc, const char *path, const char *suffix) {
+    char real[PATH_BYTES];
+    bool link = io->resolve && io->resolve(io->ctx, path, real, sizeof real) == 0;
+    return d7__tail_path(alloc, link ? real : path, suffix);
 }
 
 /* ---- slots ---- */

@@ -68,4 +68,7 @@ int d7__tail_judge(const d7__tail_file *photons, uint64_t size, const d7_tail_sl
 /* `path` and `suffix` in memory of the table's; NULL when there is none. */
 char *d7__tail_path(const d7_alloc *alloc, const char *path, const char *suffix);
 
+/* The same of a file that is there, by its own name where `path` is a link to it. */
+char *d7__beside(const d7_io *io, const d7_alloc *alloc, const char *path, const char *suffix);
+
 #endif

@@ -35,7 +35,7 @@ static d7_tail_reader *new_tail_reader(const char *path, const d7_io *io, const 
     r->io = *io;
     r->slot_bytes_max = SIZE_MAX;
     r->path = d7__tail_path(alloc, path, "");
-    r->tail_path = d7__tail_path(alloc, path, D7_TAIL_SUFFIX);
+    r->tail_path = d7__beside(io, alloc, path, D7_TAIL_SUFFIX);
     if (r->path && r->tail_path)
         return r;
     d7_tail_reader_free(r);

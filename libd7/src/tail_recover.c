@@ -326,7 +326,7 @@ int d7_tail_recover(d7_tail **ret_tail, const char *path, const d7_tail_recover_
         return d7__fail(err, D7_ERR_ARG, 0, D7_NO_OFFSET, "a path is needed");
     r.io = r.options.io ? *r.options.io : *d7_io_system();
     r.alloc = d7__alloc_or_default(r.options.alloc);
-    r.tail_path = d7__tail_path(&r.alloc, path, D7_TAIL_SUFFIX);
+    r.tail_path = d7__beside(&r.io, &r.alloc, path, D7_TAIL_SUFFIX);
     r.chunk = r.alloc.resize(r.alloc.ctx, NULL, D7__CUT_CHUNK_BYTES);
     d7_tail *tail = NULL;
     int rc = r.tail_path && r.chunk ? recovery_run(&r, &tail, err)

@@ -163,6 +163,9 @@ typedef struct d7_io {
     /* Sets disk space aside for bytes from `offset` on, without changing the file's length; what is there already stays as it
      * is. -ENOSPC, -EDQUOT: there is not so much; -EOPNOTSUPP: not on this file system. May be NULL: none is ever set aside */
     int (*allocate)(void *ctx, void *file, uint64_t offset, uint64_t bytes);
+    /* Of a path that is a symbolic link, what it leads to, NUL-terminated: there lies what is beside the file (tail, checksums).
+     * Not 0: it is no link, or nobody knows. May be NULL: links are not looked for */
+    int (*resolve)(void *ctx, const char *path, char *ret_path, size_t cap);
 } d7_io;
 
 /** The operating system's table (open-file-description locks), to wrap in tests. Any thread. */

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+import d7ref
 import ptumake
 
 SOURCE = os.environ["PHOTOND_SOURCE"]
@@ -146,6 +147,86 @@ def check_stopped_commands_leave_nothing(folder):
                 os.unlink(os.path.join(folder, name))
 
 
+# ---- what lies beside ----
+
+WRITER = os.path.join(os.path.dirname(os.environ["PHOTOND_BIN"]), "tests", "d7_live_writer")
+
+
+def check_links_show_what_is_beside_the_file(folder):
+    """The tail, checksums and what is cut off lie where the file does, not where a link to it does."""
+    real, links = os.path.join(folder, "real"), os.path.join(folder, "links")
+    os.mkdir(real)
+    os.mkdir(links)
+    path, link = os.path.join(real, "run.photons"), os.path.join(links, "other.photons")
+    os.symlink("../real/run.photons", link)
+    with subprocess.Popen([WRITER, path, "tail"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        for line in (None, b"append 5000\n", b"flush\n", b"mark\n"):
+            if line:
+                writer.stdin.write(line)
+                writer.stdin.flush()
+            assert writer.stdout.readline() == b"ok\n"
+        writer.kill()
+    assert b"  5000 " in d7("info", path).stdout and b"  5000 " in d7("info", link).stdout
+    p = d7("repair", "--in-place", link)
+    assert p.returncode == 1 and b"a tail beside it" in p.stderr, p.stderr
+    p = d7("repair", link, "-o", path + ".repaired")
+    assert p.returncode == 0 and len(d7ref.File(content(path + ".repaired")).values[0]) == 5000
+    os.unlink(path + ".tail")
+    with open(path, "ab") as f:
+        f.write(b"\x05\x80torn")
+    assert d7("repair", "--in-place", link).returncode == 0
+    assert sorted(os.listdir(real)) == ["run.photons", "run.photons.cut.0", "run.photons.repaired"], os.listdir(real)
+    assert d7("verify", link, "--write-checksums").returncode == 0 and os.path.exists(path + ".crc")
+    data = bytearray(content(path))
+    page = next(at for at, dataset, _ in d7ref.File(bytes(data)).pages if dataset == 0)
+    data[page + 20] ^= 1
+    with open(path, "r+b") as f:
+        f.write(data)
+    for ask in (path, link):
+        assert b"CHECKSUM" in d7("verify", ask).stdout, ask
+    assert d7("copy", link, os.path.join(folder, "copy.photons")).returncode == 1
+    assert os.listdir(links) == ["other.photons"]
+    shutil.rmtree(real)
+    shutil.rmtree(links)
+
+
+def check_read_only_folders_can_be_looked_through(folder):
+    """A file that is fine needs no place for a result."""
+    closed, command = os.path.join(folder, "closed"), os.path.join(folder, "d7")
+    os.mkdir(closed)
+    shutil.copy(RECORDING, os.path.join(closed, "fine.photons"))
+    shutil.copy(D7, command)
+    os.chmod(folder, 0o755)
+    os.chmod(closed, 0o555)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
+
+    def repair(*arguments):
+        p = subprocess.run([*nobody, command, "repair", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        return p.returncode, p.stdout + p.stderr
+
+    for arguments in ([os.path.join(closed, "fine.photons")], [closed, "--recursive"]):
+        code, said = repair(*arguments)
+        assert code == 0 and b"fine" in said, said
+    os.chmod(closed, 0o755)
+    shutil.copy(DAMAGED, os.path.join(closed, "cut.photons"))
+    os.chmod(closed, 0o555)
+    code, said = repair(closed, "--recursive")
+    assert code == 2 and b"Permission denied" in said and b"fine" in said, said
+    assert sorted(os.listdir(closed)) == ["cut.photons", "fine.photons"]
+    os.chmod(closed, 0o755)
+
+
+def check_names_may_be_long(folder):
+    """Where no name of a tail or of checksums can be, there is none."""
+    path = os.path.join(folder, "n" * 247 + ".photons")
+    for source in (RECORDING, DAMAGED):
+        shutil.copy(source, path)
+        for command in (["info"], ["verify"], ["copy", path, os.path.join(folder, "copy.photons"), "--overwrite"]):
+            p = d7(*(command if len(command) > 1 else command + [path]))
+            assert p.returncode in ((0,) if source == RECORDING else (0, 1)) and b"too long" not in p.stderr, p.stderr
+        os.unlink(path)
+
+
 # ---- progress ----
 
 LONG_WORK = dict(MAKERS, **{
@@ -193,7 +274,8 @@ def check_long_work_shows_a_bar(folder):
 
 def main():
     for check in (check_sources_stay, check_held_files_stay, check_pipes_are_refused, check_size_limits_are_errors,
-                  check_follow_tells_a_lost_header, check_stopped_commands_leave_nothing, check_long_work_shows_a_bar):
+                  check_follow_tells_a_lost_header, check_stopped_commands_leave_nothing, check_links_show_what_is_beside_the_file, check_names_may_be_long,
+                  check_read_only_folders_can_be_looked_through, check_long_work_shows_a_bar):
         with tempfile.TemporaryDirectory() as folder:
             check(folder)
 

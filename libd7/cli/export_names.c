@@ -88,16 +88,16 @@ static void free_used(void *node) {
     free(name);
 }
 
-/* The same, in a folder of that name, or the folder of one. */
-static bool is_taken(void *tree, char *key) {
-    bool taken = find_used(tree, key) != NULL;
-    for (char *slash = strchr(key, '/'); slash && !taken; slash = strchr(slash + 1, '/')) {
+/* How much of the name is in the way of it: a folder that is a name in use, or all of it; 0: nothing is. */
+static size_t taken_part(void *tree, char *key) {
+    for (char *slash = strchr(key, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         const used_name *folder = find_used(tree, key);
-        taken = folder && folder->is_key;
         *slash = '/';
+        if (folder && folder->is_key)
+            return (size_t)(slash - key);
     }
-    return taken;
+    return find_used(tree, key) ? strlen(key) : 0;
 }
 
 static int take_key(void **tree, char *key) {
@@ -110,17 +110,30 @@ static int take_key(void **tree, char *key) {
     return rc;
 }
 
+/* Puts a number behind a part of the name, so that nothing is in use that begins so. Returns false when memory runs out. */
+static bool make_other(void *tree, char *key, size_t part, uint32_t number) {
+    char text[16], *other = malloc(part + sizeof text);
+    if (!other)
+        return false;
+    memcpy(other, key, part);
+    do {
+        snprintf(text, sizeof text, "~%" PRIu32, number++);
+        strcpy(other + part, text);
+    } while (find_used(tree, other));
+    free(other);
+    memmove(key + part + strlen(text), key + part, strlen(key + part) + 1);
+    memcpy(key + part, text, strlen(text));
+    return true;
+}
+
 /* A name that is taken gets the dataset's number. */
 static char *new_key(void **tree, const export_column *column) {
-    size_t bytes = strlen(column->name);
-    char *key = malloc(2 * bytes + 24);
+    char *key = malloc(2 * strlen(column->name) + 24);
     if (!key)
         return NULL;
     plain_name(column->name, key);
-    bytes = strlen(key);
-    for (unsigned i = 0; is_taken(*tree, key); i++)
-        snprintf(key + bytes, 23, "~%u", column->dataset_id + i);
-    if (take_key(tree, key) == 0)
+    size_t part = taken_part(*tree, key);
+    if ((part == 0 || make_other(*tree, key, part, column->dataset_id)) && take_key(tree, key) == 0)
         return key;
     free(key);
     return NULL;

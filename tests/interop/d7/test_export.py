@@ -150,6 +150,16 @@ def npz_names(folder):
     assert len(set(keys)) == len(keys) and keys[0] == "a/b" and "\u00b5" in keys
     for key in keys:
         assert not key.startswith("/") and ".." not in key.split("/") and "" not in key.split("/") and "\n" not in key, key
+    # A dataset's name may be the folder of another's.
+    for names, want in ((["/a/b", "/a/b/c"], ["a/b", "a/b~1/c"]), (["/a", "/a/b/c", "/a/d"], ["a", "a~1/b/c", "a~2/d"]),
+                        (["/metadata.json/x"], ["metadata.json~0/x"]), (["/", "//"], ["_", "_~1/_"]),
+                        (["/a~2/x", "/a", "/a/q"], ["a~2/x", "a", "a~3/q"])):
+        write_file(path, [(name, "uint16", [i, i + 1]) for i, name in enumerate(names)])
+        d7("export", path, "-o", out, "--overwrite")
+        meta = load(out)[1]
+        assert [d["key"] for d in meta["datasets"]] == want, meta["datasets"]
+        write_file(path, [("/tags/time", "uint64", [1, 2])] + [(name, "uint16", [i, i + 1]) for i, name in enumerate(names)])
+        has_hdf5(path, folder)  # which ends
 
 
 # ---- csv ----

@@ -60,6 +60,27 @@ static int beneath_open_slowly(int fd, const char *rest, int how, unsigned mode)
     return opened < 0 ? -failed : opened;
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BENEATH_IS_WATCHED
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define BENEATH_IS_WATCHED
+#endif
+
+/* The thread sanitizer sees neither openat(2) nor openat2(2): it would take the descriptor for one that another thread had under this
+ * number before. There it gets one that it has seen come. */
+static int beneath_seen(int fd) {
+#ifdef BENEATH_IS_WATCHED
+    int seen = fd < 0 ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (seen >= 0 && syscall(SYS_dup3, fd, seen, O_CLOEXEC) == seen) {
+        (void)syscall(SYS_close, fd);
+        return seen;
+    }
+#endif
+    return fd;
+}
+
 /* Returns a descriptor or a negative errno. */
 static int beneath_open_fd(const d7_io_folder *folder, const char *rest, int how, unsigned mode) {
     const struct open_how strictly = {.flags = (unsigned)how,
@@ -77,7 +98,7 @@ static int beneath_open_fd(const d7_io_folder *folder, const char *rest, int how
 static int beneath_open(void *ctx, const char *path, int flags, unsigned mode, void **ret_file) {
     const char *rest = beneath_rest(ctx, path);
     int fd = rest ? beneath_open_fd(ctx, rest, d7__io_open_flags(flags), mode) : -EXDEV;
-    return fd < 0 ? fd : d7__io_adopt(fd, ret_file);
+    return fd < 0 ? fd : d7__io_adopt(beneath_seen(fd), ret_file);
 }
 
 /* Looks for the folder of `path`. Returns a descriptor or a negative errno. */

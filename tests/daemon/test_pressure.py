@@ -325,29 +325,31 @@ def no_room_for_a_new_run():
 
 
 def a_file_that_cannot_grow_fails_alone():
-    """EFBIG stands for all errors of the disk: final for its run, which says so; another run goes on."""
+    """EFBIG stands for all errors of the disk, and no new file can be made either: final for its run, which says so; another run goes
+    on."""
     with photond.Daemon(config={"summaries": {"enabled": False}}) as daemon:
         rng = np.random.default_rng(4)
         other = ingest.Connection(daemon.unix)
         other.hello("other")
         small = other.open("small")
         other.batch(small, stored.photons(rng, 100))
+        other.wait_ack(small, durable=1)
         c = ingest.Connection(daemon.tcp)
         c.hello("doomed")
         run = c.open("doomed")
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
-        n = int(run.batch_bytes) // 6 - 100
-        error = None
-        for _ in range(100):
-            c.batch(run, stored.photons(rng, n, ms=10))
-            seen = []
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1 << 12, resource.RLIM_INFINITY))
+        seen = []
+        for _ in range(4):
+            c.batch(run, stored.photons(rng, int(run.batch_bytes) // 6 - 100, ms=10))
+
+        def failed():
             drain(c, seen)
-            errors = [m for m in seen if isinstance(m, pb.Error)]
-            if errors:
-                error = errors[0]
-                break
-        assert error and (error.code, error.scope, error.run) == (pb.ERROR_RUN_FAILED, pb.SCOPE_RUN, run.run), error
-        assert "File too large" in error.text and "doomed.photons" in error.text, error.text
+            return next((m for m in seen if isinstance(m, pb.Error) and m.code == pb.ERROR_RUN_FAILED), None)
+
+        error = photond.wait_for(failed)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert (error.scope, error.run) == (pb.SCOPE_RUN, run.run), error
+        assert "File too large" in error.text and "doomed" in error.text, error.text
         c.send(pb.Ping(id=5))
         while True:
             body = c.receive()

@@ -114,6 +114,21 @@ static int check_nameless(const archive_check *c, const daf__archive_entry *e, c
     return check_local(c, e, key, &data);
 }
 
+/* Under a name with such a part nothing is looked for. */
+static void check_parts(const archive_check *c, const char *key) {
+    static const char *const folders[] = {"scalars/", "axes/", "vectors/", "matrices/"};
+    bool inside = false, odd = false;
+    for (unsigned i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        inside = inside || strncmp(key, folders[i], strlen(folders[i])) == 0;
+    for (const char *part = key, *end; part; part = *end ? end + 1 : NULL) {
+        end = part + strcspn(part, "/");
+        odd = odd || !daf__is_path_part(part, (size_t)(end - part));
+    }
+    if (odd)
+        daf__tell(c->v, inside ? DAF_PROBLEM_NAME_HIDDEN : DAF_PROBLEM_FOREIGN, key, DAF_NO_OFFSET,
+                  "a part of the name is empty, \".\", \"..\" or too long");
+}
+
 static int check_entry(const archive_check *c, uint32_t i, const char *key) {
     const daf__archive_entry *e = &c->directory->entries[i];
     uint64_t data;
@@ -162,6 +177,8 @@ static int check_entries(const archive_check *c, const daf__archive_store *s) {
             daf__tell(c->v, DAF_PROBLEM_ENTRY_TWICE, key, DAF_NO_OFFSET, "a later entry has the same name");
         else
             rc = check_entry(c, i, key);
+        if (rc == 0 && bytes)
+            check_parts(c, key);
         if (rc == 0 && bytes)
             check_payload(c, s, full, key);
         free(full);

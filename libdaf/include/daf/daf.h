@@ -536,7 +536,8 @@ DAF_API DAF_MUST_USE int daf_get_matrix(daf *d, daf_array **ret, const char *row
                                         const char *name, daf_error *err);
 
 /* Gets a part of a vector or matrix, always as a copy. Of flat numbers only the part is read, of packed data only
- * the chunks that hold some of it; of flat texts and of sparse properties all is read first.
+ * the chunks that hold some of it, each decoded whole (here and everywhere: as large as its descriptor says, when the data
+ * do hold so much); of flat texts and of sparse properties all is read first.
  *  first, n  rows, from 0
  *  Free     daf_array_free
  *  Returns  as daf_get_vector; DAF_ERR_ARG a range that is not inside
@@ -857,7 +858,7 @@ typedef struct daf_zarr_report {
  *  to       a path that ends in ".daf.zarr", where nothing is yet. The tree is built beside it under a hidden name and
  *           renamed when it is whole; what a killed process has left of that goes with the next attempt.
  *  options  NULL: the defaults
- *  Sparse   properties of texts become dense ones with an attribute from which daf_zarr_import restores them.
+ *  Sparse   properties of texts become dense ones with an attribute from which daf_zarr_import restores them, flat.
  *  Returns  0; DAF_ERR_ARG the path; DAF_ERR_EXISTS; DAF_ERR_BUSY another process is making it; DAF_ERR_NAME a name
  *           that no Zarr tree can hold; DAF_ERR_CORRUPT, DAF_ERR_TRUNCATED a payload is not what its descriptor says;
  *           DAF_ERR_UNSUPPORTED also where an interrupted reorder or change waits to be undone; as daf_open

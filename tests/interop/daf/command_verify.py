@@ -359,7 +359,11 @@ def finds_in_archives(base):
         new.writestr("vectors/a/old.json", b'{"format":"sparse","eltype":"Bool","indtype":"UInt64"}\n')
         for name in ("new", "old"):
             new.writestr("vectors/a/%s.nzind" % name, bytes(240000))
-    same(sorted(problems(path)), [("count", "vectors/a/new.json"), ("payload-long", "vectors/a/old.nzind")], "too many")
+        for name in ("scalars//1.json", "axes/./b.txt", "vectors/a/../v.txt", "other/../x"):  # which nothing lists
+            new.writestr(name, b"{}")
+    hidden = [("name-hidden", n) for n in ("axes/./b.txt", "scalars//1.json", "vectors/a/../v.txt")]
+    same(sorted(problems(path)), [("count", "vectors/a/new.json")] + hidden + [("payload-long", "vectors/a/old.nzind")], "too many")
+    assert ("foreign", "other/../x") in problems(path, "--strict")
     assert b"30000 stored values are more than 2 x 1" in daf("get", path, "vector", "a", "new", code=1)
     same(daf("describe", path, code=1, errors=False).count(b"stored values are more than 2 x 1"), 2, "described")
     # strings packed, and Bool in the 1.0 form, are of the kinds that others cannot read in archives

@@ -6,7 +6,8 @@
  *     of a single column are all that is odd, and some of them too long;
  *   - a writer that ends pages early (so they are short) does it in all columns of a group at the same item;
  *   - a writer whose pages have no common length, or another than the header's, shows it in most of them;
- *   - a last page that is longer than a full one is no writer's whose other pages are just full, unless another column ends with it.
+ *   - a last page that is longer than a full one is no writer's whose other pages are just full, or that goes on in zeros, unless
+ *     another column ends with it.
  * Where none of this holds, the page is damaged: it keeps its place, and a full page's items are lost with it. Datasets
  * that belong to no group go by what the groups show. */
 #include <stdio.h>
@@ -206,6 +207,31 @@ static bool ends_alone(const d7_reader *r, uint32_t ds) {
     return true;
 }
 
+static bool all_zero(const uint8_t *p, size_t n) {
+    size_t i = 0;
+    while (i < n && p[i] == 0)
+        i++;
+    return i == n;
+}
+
+/* Does a page end in as many zeros as it has items too many, and are there more zeros behind it? So it is where zeros took the place
+ * of what was written. */
+static int runs_out(d7_reader *r, uint64_t offset, size_t n_more, bool *ret, d7_error *err) {
+    enum { BEHIND = 16 };
+    d7__found found;
+    d7__entry e;
+    const uint8_t *p;
+    int rc = d7__entry_at(&r->framing, offset, &found, &e, err);
+    *ret = rc == 0 && found == D7__FOUND_ENTRY && n_more <= e.bytes && r->source.size > e.next &&
+           all_zero(e.data + e.bytes - n_more, n_more);
+    if (!*ret)
+        return rc;
+    size_t n = r->source.size - e.next < BEHIND ? (size_t)(r->source.size - e.next) : BEHIND;
+    rc = d7__source_get(&r->source, e.next, n, &p, err);
+    *ret = rc == 0 && all_zero(p, n);
+    return rc;
+}
+
 static int judge_last(judge *j, uint32_t ds, d7_error *err) {
     const d7__reader_dataset *d = &j->r->datasets[ds];
     size_t last = d->n_pages - 1, full = d->items_per_page;
@@ -215,7 +241,13 @@ static int judge_last(judge *j, uint32_t ds, d7_error *err) {
     for (size_t i = 0; i < last; i++)
         if (d7__page_items(d, i) != full)
             return 0;
-    return ends_alone(j->r, ds) && is_full_rule(j->r) ? condemn(j, ds, full, last, err) : 0;
+    if (!ends_alone(j->r, ds))
+        return 0;
+    bool damaged = is_full_rule(j->r);
+    int rc = damaged ? 0
+                     : runs_out(j->r, d7__map_offset(d, last), (size_t)(d7__page_items(d, last) - full),
+                                &damaged, err);
+    return rc == 0 && damaged ? condemn(j, ds, full, last, err) : rc;
 }
 
 /* ---- groups, all of it ---- */

@@ -189,6 +189,24 @@ static void what_is_behind_a_hole_justifies_nothing(void **state) {
     recording_free(r);
 }
 
+/* As a crash leaves a file that was made longer, in the midst of its first page: zeros are no values. */
+static void zeros_are_no_values(void **state) {
+    (void)state;
+    recording *r = recording_make(SMALL, TURN, 1000, false);
+    d7_page_info page = page_at(r, COLUMN_X, 0);
+    size_t n = (size_t)page.offset + 40;
+    uint8_t *bytes = calloc(1, n + 3 * D7_BLOCK_BYTES);
+    d7_repair_report report;
+    memcpy(bytes, r->bytes, n);
+    put_source(r, bytes, n + 3 * D7_BLOCK_BYTES);
+    assert_true(check_source(r));
+    repair_and_check(r, &report);
+    assert_int_equal(report.datasets[COLUMN_X].kept, 0);
+    d7_repair_report_free(&report);
+    free(bytes);
+    recording_free(r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_bit_of_a_tag_is_damage),
@@ -197,6 +215,7 @@ int main(void) {
         cmocka_unit_test(another_dataset_is_told),
         cmocka_unit_test(rows_before_the_page_are_kept),
         cmocka_unit_test(a_length_too_large_loses_one_page),
+        cmocka_unit_test(zeros_are_no_values),
         cmocka_unit_test(what_is_behind_a_hole_justifies_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

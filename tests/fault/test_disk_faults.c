@@ -307,7 +307,7 @@ static void a_broken_disk_is_one_run_s_end(void **state) {
         f->next_ms = 0;
         pd_run *good = opened(f, good_name);
         pd_run *bad = opened(f, name);
-        disk_fails_for(bad->id_hex, UINT_MAX, errors[i]); /* files are known by the names they were made under */
+        disk_fails_for(bad->id_hex, UINT_MAX, errors[i]); /* by the names they were made under */
         give_all(f, bad, 1, 15000, 1);
         turn_until(f, &f->told.failed, 1);
         assert_non_null(strstr(f->told.failure, strerror(errors[i])));

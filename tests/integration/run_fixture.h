@@ -168,11 +168,8 @@ static inline void on_turned(void *user, pd_run *run) {
     f->next_ms = run->groups[1].items;
 }
 
-static const pd_run_events events = {.opened = on_opened,
-                                     .durable = on_durable,
-                                     .turned = on_turned,
-                                     .failed = on_failed,
-                                     .ended = on_ended};
+static const pd_run_events events = {
+    .opened = on_opened, .durable = on_durable, .turned = on_turned, .failed = on_failed, .ended = on_ended};
 
 static inline bool exists(const fixture *f, const char *name) {
     char path[160];

@@ -1276,9 +1276,9 @@ D7_API const d7_tail_slot *d7_tail_recovered(const d7_tail *t);
 typedef struct d7_tail_recover_options {
     const uint8_t *file_id;  /* [D7_TAIL_FILE_ID_BYTES] the run it must be of; default NULL: any */
     uint64_t sequence_limit; /* nothing after this batch: the next part's first_sequence; default: none */
-    bool end_is_beyond;      /* an epilogue closes the file after that batch: it counts as little; default false */
-    bool keep_cut;           /* copy what is cut to NAME.photons.cut.N; default true */
-    unsigned mode;           /* permissions of that copy before the umask; default 0666 */
+    bool end_is_beyond; /* an epilogue closes the file after that batch: it counts as little; default false */
+    bool keep_cut;      /* copy what is cut to NAME.photons.cut.N; default true */
+    unsigned mode;      /* permissions of that copy before the umask; default 0666 */
     const d7_io *io;
     const d7_alloc *alloc;
 } d7_tail_recover_options;

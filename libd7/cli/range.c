@@ -124,7 +124,9 @@ static int item_by_stamps(const stamps *s, uint64_t time_ps, uint64_t *ret_item,
     return rc;
 }
 
-static int item_by_ms(d7_reader *r, uint64_t time_ps, uint64_t items, uint64_t *ret_item, d7_error *err) {
+/* Gives `items` for a time that is past the last millisecond. */
+static int item_by_ms(d7_reader *r, uint64_t time_ps, uint64_t items, uint64_t *ret_item, bool *ret_past,
+                      d7_error *err) {
     uint32_t id;
     uint64_t ms = time_ps / 1000000000u, n;
     d7_dataset_info info;
@@ -133,11 +135,13 @@ static int item_by_ms(d7_reader *r, uint64_t time_ps, uint64_t items, uint64_t *
     if (ms < info.items)
         return d7_reader_photons_of_ms(r, ms, ret_item, &n, err);
     *ret_item = items;
+    *ret_past = true;
     return 0;
 }
 
+/* *ret_past becomes true where `end` is a time, and the recording does not last that long. */
 static int range_item(const command *self, d7_reader *r, const char *path, d7_group group,
-                      const range_end *end, uint64_t *ret_item) {
+                      const range_end *end, uint64_t *ret_item, bool *ret_past) {
     uint64_t items = range_items(r, group);
     d7_error err = {0};
     stamps s;
@@ -146,7 +150,8 @@ static int range_item(const command *self, d7_reader *r, const char *path, d7_gr
         *ret_item = end->item < items ? end->item : items;
         return 0;
     }
-    rc = group == D7_GROUP_PHOTONS ? item_by_ms(r, end->time_ps, items, ret_item, &err) : D7_ERR_NOTFOUND;
+    rc = group == D7_GROUP_PHOTONS ? item_by_ms(r, end->time_ps, items, ret_item, ret_past, &err)
+                                   : D7_ERR_NOTFOUND;
     if (rc == D7_ERR_NOTFOUND) {
         if (!find_stamps(r, group, items, &s))
             return command_fail(self,
@@ -154,6 +159,7 @@ static int range_item(const command *self, d7_reader *r, const char *path, d7_gr
                                 "give items",
                                 path);
         rc = item_by_stamps(&s, end->time_ps, ret_item, &err);
+        *ret_past = rc == 0 && *ret_item == items;
     }
     return rc != 0 ? command_fail(self, "%s", err.text) : 0;
 }
@@ -166,12 +172,15 @@ int range_resolve(const command *self, d7_reader *r, const char *path, const ran
 int range_resolve_in(const command *self, d7_reader *r, const char *path, d7_group group,
                      const range_end *from, const range_end *to, uint64_t *ret_from, uint64_t *ret_to) {
     uint64_t first = 0, end = range_items(r, group);
+    bool past = false, ends_past = false;
     if (from->given && !from->is_time && from->item > end)
         return command_fail(self, "%s: --from is item %" PRIu64 ", and there are %" PRIu64, path, from->item,
                             end);
-    int code = from->given ? range_item(self, r, path, group, from, &first) : 0;
+    int code = from->given ? range_item(self, r, path, group, from, &first, &past) : 0;
+    if (code == 0 && past && from->time_ps > 0)
+        return command_fail(self, "%s: --from is a time past the last of the %" PRIu64 " items", path, end);
     if (code == 0 && to->given)
-        code = range_item(self, r, path, group, to, &end);
+        code = range_item(self, r, path, group, to, &end, &ends_past);
     if (code != 0)
         return code;
     if (first > end)

@@ -22,7 +22,7 @@ d7_group range_group(const d7_reader *r);
 
 /* Items [*ret_from, *ret_to) of that group's columns (of a file without groups: of all datasets but the milliseconds). A time
  * is found by the milliseconds (rounded down to whole ones), else by the stamps of photons or tags, counted from the first. An
- * end past the last item is that; a beginning past it, given as an item, is an error. Returns 0, or an exit code after
+ * end past the last item is that; a beginning past it is an error. Returns 0, or an exit code after
  * saying why. */
 int range_resolve(const command *self, d7_reader *r, const char *path, const range_end *from,
                   const range_end *to, uint64_t *ret_from, uint64_t *ret_to);

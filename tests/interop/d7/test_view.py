@@ -124,6 +124,13 @@ def image_numbers(h, folder):
         assert (load(got) == h.counts(512, start, end)).all(), (start, end)
     got = load(d7("image", h.path, "-o", "-", "--format", "npy", "--from", "60ms", "--to", "0.075s"))
     assert (got == h.counts(512, int(h.ms[60]), int(h.ms[75]))).all()
+    last = len(h.ms) - 1
+    got = load(d7("image", h.path, "-o", "-", "--format", "npy", "--from", "%dms" % last))
+    assert (got == h.counts(512, int(h.ms[last]), 10 ** 12)).all()
+    made = os.path.join(folder, "past.csv")
+    for command in ("image", "decay", "rate", "export", "copy"):
+        d7(command, h.path, *([made] if command == "copy" else ["-o", made]), "--from", "%dms" % (last + 1), code=2)
+        assert "--from is a time past the last of the" in d7.err and not os.path.exists(made), (command, d7.err)
 
 
 def shade(counts, top):
@@ -284,6 +291,8 @@ def stamps(folder):
         assert [int(row[k]) for row in rows] == list(np.bincount(since[channel == c] // bin_ps, minlength=len(rows)))
     part = load(d7("rate", path, "-o", "-", "--format", "npy", "--bin", "1s", "--from", "1s", "--to", "3s"))
     assert list(part[:, 0]) == [1, 2]
+    d7("rate", path, "-o", "-", "--bin", "1s", "--from", "1h", code=2)
+    assert "--from is a time past the last of the 50000 items" in d7.err
     assert list(part[:, 1]) == [((since >= s * 10 ** 12) & (since < (s + 1) * 10 ** 12)).sum() for s in (1, 2)]
     picture(folder, "rate", path, "--channel", "0", "--channel", "2")
     picture(folder, "rate", path)
